@@ -1,0 +1,1 @@
+"""Experiments on the decoders of `ssd`: suites, runs, records, metrics, certificates, a page."""

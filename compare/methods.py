@@ -1,0 +1,137 @@
+"""The methods that can be compared: each turns a task into a record of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from compare.records import RunKey, RunRecord
+
+if TYPE_CHECKING:
+    from ssd.lanes import Guessing
+    from ssd.models.load import LoadedPair
+    from ssd.request import Request
+
+REFERENCE = "autoregressive"
+OURS = (
+    REFERENCE,
+    "speculative",
+    "staged",
+    "tree",
+    "lookup",
+    "replay",
+    "speculative-rejection",
+)
+BASELINES = ("hf-generate", "hf-lookup")
+METHODS = (*OURS, *BASELINES)
+DEFAULT_METHODS = (REFERENCE, "speculative", "staged")
+
+
+def check_methods(names: Sequence[str]) -> tuple[str, ...]:
+    """The names themselves. Raises ValueError for an unknown or repeated one, or for none."""
+    if not names:
+        raise ValueError(f"expected at least one method, got none: choose from {_choices()}")
+    for name in names:
+        if name not in METHODS:
+            raise ValueError(f"there is no method {name!r}: choose from {_choices()}")
+        if names.count(name) > 1:
+            raise ValueError(f"the method {name} is named more than once: name it once")
+    return tuple(names)
+
+
+def _choices() -> str:
+    return ", ".join(METHODS)
+
+
+def has_verdict(method: str, temperature: float) -> bool:
+    """Whether the method must give the reference's ids: not so baselines and rejection at T > 0."""
+    if method != "speculative-rejection":
+        return method in OURS
+    from ssd.sampling import GREEDY_BELOW  # here, for torch takes seconds to import
+
+    return temperature < GREEDY_BELOW
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to be made: what is asked, and under which key it is recorded.
+
+    `answer`: the known answer, for `replay`; empty where it is not known yet.
+    """
+
+    key: RunKey
+    category: str
+    request: Request
+    guessing: Guessing
+    answer: tuple[int, ...] = ()
+    is_cancelled: Callable[[], bool] = lambda: False
+
+
+class Baseline(Protocol):
+    """A decoder that is not ours."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was told, for the record."""
+
+    def run(self, task: Task) -> RunRecord:
+        """The record of one run."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Runs methods on one pair."""
+
+    pair: LoadedPair
+
+    def run(self, task: Task) -> RunRecord:
+        """The record of the task; of a failure, a record with its one sentence."""
+        try:
+            return self._run(task)
+        except Exception as error:  # whatever a model or a library raises is the run's outcome
+            return RunRecord(
+                key=task.key,
+                category=task.category,
+                prompt_ids=task.request.prompt,
+                error=" ".join(f"{_name(error)}{error}".split()) or type(error).__name__,
+            )
+
+    def settings_of(self, method: str) -> dict[str, Any]:
+        """What the method chose for itself, for the record."""
+        return {} if method in OURS else self._baselines[method].settings
+
+    def _run(self, task: Task) -> RunRecord:
+        if task.key.method in OURS:
+            task.request.check_room(self.pair.target.context_length)
+            return self._ours(task)
+        return self._baselines[task.key.method].run(task)
+
+    def _ours(self, task: Task) -> RunRecord:
+        from compare.recorder import PassBytes, Recorder
+        from ssd.lanes import Watch, events
+
+        if task.key.method == "replay" and not task.answer:
+            known = self._ours(replace(task, key=replace(task.key, method=REFERENCE)))
+            task = replace(task, answer=known.token_ids)
+        target, draft = PassBytes.of(self.pair.target), PassBytes.of(self.pair.draft)
+        recorder = Recorder(task.request, target, draft)
+        watch = Watch(witness=recorder.witness, is_cancelled=task.is_cancelled)
+        run = events(
+            self.pair, task.key.method, task.request, task.guessing, watch, answer=task.answer
+        )
+        for event in run:
+            recorder.add(event)
+        return recorder.record(task.key, task.category, self.pair.codec)
+
+    @cached_property
+    def _baselines(self) -> dict[str, Baseline]:
+        from compare.baselines import HuggingFace
+
+        return {name: HuggingFace(self.pair, name) for name in BASELINES}
+
+
+def _name(error: Exception) -> str:
+    """What to put before an error's own words: our sentences stand alone."""
+    return "" if isinstance(error, ValueError) else f"{type(error).__name__}: "

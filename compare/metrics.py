@@ -1,0 +1,192 @@
+"""The numbers of `summary --json`, computed from records (DESIGN 8)."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compare.certificate import VERDICTS, Certificate, certify
+from compare.digest import Digest, Digests
+from compare.methods import BASELINES, REFERENCE, has_verdict
+from compare.records import ORIGINS, SCHEMA, RunKey, Seconds
+
+METRICS = (
+    "prompts",
+    "runs",
+    "tokens",
+    "tokens_per_second",
+    "speedup",
+    "end_to_end_speedup",
+    "time_to_first_token",
+    "target_passes",
+    "draft_passes",
+    "tokens_per_step",
+    "nodes_per_step",
+    "acceptance_rate",
+    "acceptance_by_depth",
+    "origins",
+    "seconds",
+    "bytes_per_token",
+    "verdicts",
+    "agrees",
+    "logit_rows_equal",
+    "error",
+)
+
+_RESAMPLES = 2000
+_SHORT_ANSWER = 32
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A speed-up by prompt: each prompt's median over repeats, and its answer's length."""
+
+    by_prompt: Mapping[str, float]
+    lengths: Mapping[str, int]
+
+    def to_json(self) -> dict[str, float | None] | None:
+        """Median over prompts, its 95 % bootstrap interval, and the least of the longer answers."""
+        if not self.by_prompt:
+            return None
+        ratios = np.array(list(self.by_prompt.values()))
+        picks = np.random.default_rng(0).integers(len(ratios), size=(_RESAMPLES, len(ratios)))
+        low, high = np.quantile(np.median(ratios[picks], axis=1), (0.025, 0.975))
+        long = [x for name, x in self.by_prompt.items() if self.lengths[name] >= _SHORT_ANSWER]
+        return {
+            "median": float(np.median(ratios)),
+            "low": float(low),
+            "high": float(high),
+            "min": min(long, default=None),
+        }
+
+
+def summary(environment: Mapping[str, Any], digests: Digests) -> dict[str, Any]:
+    """All metrics of a record file, every key for every method."""
+    has_reference = REFERENCE in digests.methods
+    return {
+        "schema": SCHEMA,
+        "environment": dict(environment),
+        "reference": REFERENCE if has_reference else None,
+        "methods": {
+            method: method_summary(environment, digests, method) for method in digests.methods
+        },
+    }
+
+
+def method_summary(environment: Mapping[str, Any], digests: Digests, method: str) -> dict[str, Any]:
+    """The `METRICS` of one method. A failed run counts in `error` and nowhere else."""
+    every = digests.of_method(method)
+    runs = [run for run in every if run.error is None]
+    values = {
+        "prompts": len({run.key.prompt_id for run in runs}),
+        "runs": len(runs),
+        **_totals(runs),
+        "speedup": speedup(digests, method, _decode_ratio).to_json(),
+        "end_to_end_speedup": speedup(digests, method, _end_to_end_ratio).to_json(),
+        **_certainty(environment, digests, method, runs),
+        "error": len(every) - len(runs),
+    }
+    if method in BASELINES:  # what they guessed in vain is not seen
+        values |= dict.fromkeys(("nodes_per_step", "acceptance_rate", "acceptance_by_depth"))
+    return {key: values[key] for key in METRICS}
+
+
+def _totals(runs: Sequence[Digest]) -> dict[str, Any]:
+    tokens = sum(len(run.token_ids) for run in runs)
+    seconds = sum((run.seconds for run in runs), Seconds())
+    passes = sum(run.target_passes for run in runs)
+    tried = sum((run.tried for run in runs), Counter[int]())
+    accepted = sum((run.accepted for run in runs), Counter[int]())
+    origins = sum((run.origins for run in runs), Counter[str]())
+    read = [run.bytes_read for run in runs if run.bytes_read is not None]
+    depths = [{"depth": d, "tried": tried[d], "accepted": accepted[d]} for d in sorted(tried)]
+    return {
+        "tokens": tokens,
+        "tokens_per_second": _per(tokens, seconds.decode),
+        "time_to_first_token": statistics.median(r.first_token for r in runs) if runs else None,
+        "target_passes": passes,
+        "draft_passes": sum(run.draft_passes for run in runs),
+        "tokens_per_step": _per(tokens, passes),
+        "nodes_per_step": _per(sum(run.nodes for run in runs), passes),
+        "acceptance_rate": _per(accepted.total(), tried.total()),
+        "acceptance_by_depth": depths or None,
+        "origins": {name: origins[name] for name in ORIGINS},
+        "seconds": vars(seconds),
+        "bytes_per_token": _per(sum(read), tokens) if len(read) == len(runs) else None,
+    }
+
+
+def _per(amount: float, count: float) -> float | None:
+    return amount / count if count else None
+
+
+def speedup(digests: Digests, method: str, ratio: Callable[[Digest, Digest], float]) -> Ratio:
+    """The speed-up of a method over the reference by prompt, of runs of the same repeat."""
+    by_prompt: defaultdict[str, list[float]] = defaultdict(list)
+    lengths: dict[str, int] = {}
+    for run in digests.of_method(method):
+        reference = digests.runs.get(RunKey(REFERENCE, run.key.prompt_id, run.key.repeat))
+        if reference is not None and reference.token_ids and run.token_ids:
+            by_prompt[run.key.prompt_id].append(ratio(reference, run))
+            lengths[run.key.prompt_id] = len(reference.token_ids)
+    medians = {name: statistics.median(ratios) for name, ratios in by_prompt.items()}
+    return Ratio(medians, lengths)
+
+
+def _scaled_decode(reference: Digest, run: Digest) -> float:
+    """The run's decode time; where its answer has another length, brought to the reference's.
+
+    Runs of the same answer, all of ours, have the same length.
+    """
+    return run.seconds.decode * len(reference.token_ids) / len(run.token_ids)
+
+
+def _decode_ratio(reference: Digest, run: Digest) -> float:
+    return reference.seconds.decode / _scaled_decode(reference, run)
+
+
+def _end_to_end_ratio(reference: Digest, run: Digest) -> float:
+    return reference.seconds.total / (run.seconds.prefill + _scaled_decode(reference, run))
+
+
+def _certainty(
+    environment: Mapping[str, Any], digests: Digests, method: str, runs: Sequence[Digest]
+) -> dict[str, Any]:
+    """Verdicts and equal logit rows of our methods; how many answers agree, of the others."""
+    unknown = {"verdicts": None, "agrees": None, "logit_rows_equal": None}
+    if REFERENCE not in digests.methods:
+        return unknown
+    pairs = [(digests.reference_of(run, REFERENCE), run) for run in runs]
+    if not judges(environment, method):
+        same = [ref.token_ids == run.token_ids for ref, run in pairs if ref is not None]
+        return {**unknown, "agrees": sum(same)}
+    found = [c for run in runs if (c := certificate(environment, digests, run)) is not None]
+    counts = Counter(each.verdict for each in found)
+    return {
+        "verdicts": {name: counts[name] for name in VERDICTS},
+        "agrees": None,
+        "logit_rows_equal": [sum(c.rows_equal for c in found), sum(c.num_rows for c in found)],
+    }
+
+
+def judges(environment: Mapping[str, Any], method: str) -> bool:
+    """Whether the method has verdicts in a run of these settings."""
+    if method in BASELINES:
+        return False
+    return has_verdict(method, environment.get("settings", {}).get("temperature", 0.0))
+
+
+def certificate(
+    environment: Mapping[str, Any], digests: Digests, run: Digest
+) -> Certificate | None:
+    """The verdict on a run, None where its reference failed or is missing."""
+    reference = digests.reference_of(run, REFERENCE)
+    if reference is None or run.error is not None:
+        return None
+    is_exact = bool(environment.get("is_exact", False))
+    return certify(reference, run, is_exact=is_exact, near_tie=digests.verdicts.get)

@@ -1,0 +1,138 @@
+"""What happens when a visitor presses something: one job of the lab, told as one stream."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import gradio as gr
+
+from compare import plots
+from compare.job import Ended, Job, Numerics, Refused, Setup, Started
+from compare.lab import Lab
+from compare.page import words
+from compare.page.stream import Stream
+from ssd.sampling import Sampling
+
+Update = Any
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The controls' values, in the order in which the page has them."""
+
+    prompt: str | None
+    max_new_tokens: float | None
+    temperature: float | None
+    top_k: float | None
+    top_p: float | None
+    seed: float | None
+    methods: Sequence[str] | None
+    precision: str
+    numerics: str
+    nodes: float | None
+    repetition_penalty: float | None
+
+    def job(self) -> Job:
+        """The job they ask for. Raises ValueError where one is out of its range."""
+        return Job(
+            prompt=self.prompt or "",
+            methods=tuple(self.methods or ()),
+            sampling=Sampling(
+                temperature=_number("the temperature", self.temperature),
+                top_k=_whole("top-k", self.top_k),
+                top_p=_number("top-p", self.top_p),
+                repetition_penalty=_number("the repetition penalty", self.repetition_penalty),
+            ),
+            seed=check_seed(_whole("the seed", self.seed)),
+            max_new_tokens=_whole("new tokens", self.max_new_tokens),
+            nodes=_whole("guessed tokens a round", self.nodes) or None,
+            setup=Setup(precision=self.precision, numerics=cast(Numerics, self.numerics)),
+        )
+
+
+def check_seed(seed: int) -> int:
+    """The seed itself. Raises ValueError outside 64 bits."""
+    if not 0 <= seed < 1 << 64:
+        raise ValueError(f"the seed must lie from 0 to 2^64 - 1, got {seed}")
+    return seed
+
+
+def _number(name: str, value: float | None) -> float:
+    if value is None:
+        raise ValueError(f"{name} is empty: give a number")
+    return float(value)
+
+
+def _whole(name: str, value: float | None) -> int:
+    number = _number(name, value)
+    if not number.is_integer() or number < 0:
+        raise ValueError(f"{name} must be a whole number of 0 or more, got {number:g}")
+    return int(number)
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """The page's callbacks on one lab."""
+
+    lab: Lab
+
+    def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[Update, ...]]:
+        """The outputs of Run: the stream, Run, Stop, and the two charts."""
+        try:
+            job = Fields(*values).job()
+        except (ValueError, TypeError, OverflowError) as error:
+            job = Job(prompt="", methods=())
+            yield self._refused(job, str(error))
+            return
+        yield from self._run(job, request)
+
+    def _run(self, job: Job, request: gr.Request) -> Iterator[tuple[Update, ...]]:
+        stream = self._stream(job)
+        yield (stream.text, _button(False), _button(True), *_same(2))
+        for batch in self.lab.run(job, visitor=request.session_hash or ""):
+            charts: tuple[Update, ...] = _same(2)
+            for message in batch:
+                stream.add(message)
+                if isinstance(message, Started):
+                    charts = (None, None)
+                if isinstance(message, Ended) and message.records:
+                    charts = _charts(message, _language(request))
+            yield (stream.text, *_same(2), *charts)
+        yield (stream.text, _button(True), _button(False), *_same(2))
+
+    def stop(self, request: gr.Request) -> None:
+        """Stop the visitor's own job; the run goes on to its partial results."""
+        self.lab.stop(request.session_hash or "")
+
+    def _refused(self, job: Job, sentence: str) -> tuple[Update, ...]:
+        stream = self._stream(job)
+        stream.add(Refused(sentence[:1].upper() + sentence[1:] + "."))
+        return (stream.text, _button(True), _button(False), *_same(2))
+
+    def _stream(self, job: Job) -> Stream:
+        return Stream(job, uuid.uuid4().hex, self.lab.limits.time_budget_s)
+
+
+def _button(is_on: bool) -> Update:
+    return gr.update(interactive=is_on)
+
+
+def _same(count: int) -> tuple[Update, ...]:
+    """Outputs that stay as they are."""
+    return tuple(gr.skip() for _ in range(count))
+
+
+def _language(request: gr.Request) -> words.Language:
+    return words.language(str(request.headers.get("accept-language", "")))
+
+
+def _charts(ended: Ended, language: words.Language) -> tuple[Update, ...]:
+    names = words.dictionary(words.METHODS, language)
+    axes = words.dictionary(words.PLOT, language)
+    return (
+        plots.latency(ended.records, names, axes),
+        plots.acceptance(ended.summary, names, axes),
+    )

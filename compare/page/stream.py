@@ -1,0 +1,87 @@
+"""The messages of a job as one growing text, a JSON object a line: what the browser reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from compare.job import (
+    Ended,
+    Failed,
+    Job,
+    Judging,
+    LaneEnded,
+    Loading,
+    Message,
+    Refused,
+    Started,
+    Told,
+    Waiting,
+)
+from ssd.events import Prefill, Step
+
+
+class Stream:
+    """The growing text of one job. Its first line names it, so that a browser knows a new one."""
+
+    def __init__(self, job: Job, name: str, budget_s: float) -> None:
+        self._job = job
+        self._budget_s = budget_s
+        self.text = _line({"type": "job", "name": name})
+
+    def add(self, message: Message) -> None:
+        """Append a message."""
+        self.text += _line(self._object(message))
+
+    def _object(self, message: Message) -> dict[str, Any]:
+        match message:
+            case Waiting():
+                return {"type": "waiting", "ahead": message.ahead}
+            case Loading():
+                return {"type": "loading", **vars(message)}
+            case Started():
+                return {
+                    "type": "started",
+                    "shown": self._job.methods,
+                    "order": message.methods,
+                    "max_new_tokens": self._job.max_new_tokens,
+                    "num_prompt_tokens": message.num_prompt_tokens,
+                }
+            case Told():
+                return _told(message)
+            case LaneEnded():
+                return {"type": "lane_end", **vars(message)}
+            case Judging():
+                return {"type": "judging"}
+            case Ended():
+                return {
+                    "type": "ended",
+                    "reason": message.reason,
+                    "summary": message.summary,
+                    "budget_s": round(self._budget_s),
+                }
+            case Refused():
+                return {"type": "refused", "sentence": message.sentence}
+            case Failed():
+                return {"type": "failed"}
+
+
+def _told(message: Told) -> dict[str, Any]:
+    event = message.event
+    if isinstance(event, Prefill):
+        return {"type": "prefill", "method": message.method, **vars(event)}
+    assert isinstance(event, Step)
+    return {
+        "type": "step",
+        "method": message.method,
+        "time": round(event.time, 6),
+        "nodes": len(event.tree) - 1,
+        "tokens": [
+            (*piece, origin) for piece, origin in zip(message.pieces, event.origins, strict=True)
+        ],
+    }
+
+
+def _line(data: dict[str, Any]) -> str:
+    """One line; ASCII only, so that half a surrogate or a line separator cannot break it."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False) + "\n"

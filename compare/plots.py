@@ -1,0 +1,172 @@
+"""Figures of a comparison, for a page or a report. They show in light and dark alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+COLOURS = {
+    "autoregressive": "#D55E00",
+    "speculative": "#0077BB",
+    "staged": "#009E73",
+    "tree": "#CC79A7",
+    "lookup": "#EE3377",
+}
+_DASHES = {"autoregressive": "dot", "speculative": "dash", "staged": "solid"}
+_SYMBOLS = {"autoregressive": "circle", "speculative": "square", "staged": "diamond"}
+_GREY = "#7A7A7A"
+_FEW = 5
+_Z = 1.959964  # the normal law's 97.5 % point
+
+Words = Mapping[str, str]
+
+
+def wilson(accepted: int, tried: int) -> tuple[float, float]:
+    """The 95 % Wilson interval of a rate of `accepted` in `tried`; (0, 1) where none was tried."""
+    if tried == 0:
+        return 0.0, 1.0
+    rate, z2 = accepted / tried, _Z * _Z
+    middle = rate + z2 / (2 * tried)
+    spread = _Z * math.sqrt(rate * (1 - rate) / tried + z2 / (4 * tried * tried))
+    scale = 1 + z2 / tried
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+
+def latency(records: Sequence[Mapping[str, Any]], names: Words, words: Words) -> go.Figure:
+    """Tokens against seconds since the prompt, a step line for each record that has steps.
+
+    `names`: what a method is called. `words`: `seconds` and `tokens`, the axes' titles.
+    """
+    figure = _figure(words["seconds"], words["tokens"])
+    for record in records:
+        if not record["steps"]:
+            continue
+        start = record["seconds"]["prefill"]
+        times, counts = [start], [0]
+        for step in record["steps"]:
+            times.append(start + step["time"])
+            counts.append(counts[-1] + len(step["tokens"]))
+        _add_steps(figure, record["method"], names, times, counts)
+    figure.update_xaxes(rangemode="tozero")
+    figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
+def _add_steps(
+    figure: go.Figure, method: str, names: Words, times: Sequence[float], counts: Sequence[int]
+) -> None:
+    colour = COLOURS.get(method, _GREY)
+    name = names.get(method, method)
+    figure.add_scatter(
+        x=[round(time, 5) for time in times],
+        y=list(counts),
+        name=name,
+        mode="lines",
+        line={"shape": "hv", "color": colour, "width": 2, "dash": _DASHES.get(method, "solid")},
+        hovertemplate="%{y} · %{x:.3f} s",
+    )
+    figure.add_scatter(
+        x=[round(times[-1], 5)],
+        y=[counts[-1]],
+        mode="markers+text",
+        marker={"color": colour, "size": 8, "symbol": _SYMBOLS.get(method, "circle")},
+        text=[f"{times[-1]:.2f} s"],
+        textposition="top left",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def acceptance(summary: Mapping[str, Any], names: Words, words: Words) -> go.Figure:
+    """Acceptance by depth, given that the parent was accepted, with Wilson intervals and n.
+
+    Hollow where fewer than five were tried. `words`: `depth` and `rate`, the axes' titles.
+    """
+    figure = _figure(words["depth"], words["rate"])
+    methods = [(n, m) for n, m in summary["methods"].items() if m.get("acceptance_by_depth")]
+    for order, (method, found) in enumerate(methods):
+        shift = 0.12 * (order - (len(methods) - 1) / 2)
+        _add_rates(figure, method, names.get(method, method), found, shift)
+        _add_counts(figure, method, found, -0.08 - 0.075 * order)
+    tick_values = [0, 0.25, 0.5, 0.75, 1]
+    floor = -0.06 - 0.075 * max(1, len(methods))
+    figure.update_yaxes(range=[floor, 1.04], tickformat=".0%", tickvals=tick_values)
+    figure.update_xaxes(dtick=1)
+    return figure
+
+
+def _add_rates(
+    figure: go.Figure, method: str, name: str, found: Mapping[str, Any], shift: float
+) -> None:
+    rows = [row for row in found["acceptance_by_depth"] if row["tried"]]
+    rates = [row["accepted"] / row["tried"] for row in rows]
+    bounds = [wilson(row["accepted"], row["tried"]) for row in rows]
+    colour, symbol = COLOURS.get(method, _GREY), _SYMBOLS.get(method, "circle")
+    few = [row["tried"] < _FEW for row in rows]
+    figure.add_scatter(
+        x=[row["depth"] + shift for row in rows],
+        y=[round(rate, 5) for rate in rates],
+        name=name,
+        mode="markers",
+        marker={
+            "color": colour,
+            "size": 10,
+            "symbol": [f"{symbol}-open" if is_few else symbol for is_few in few],
+            "line": {"color": colour, "width": 2},
+        },
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [round(high - rate, 5) for rate, (_, high) in zip(rates, bounds)],
+            "arrayminus": [round(rate - low, 5) for rate, (low, _) in zip(rates, bounds)],
+            "color": colour,
+            "thickness": 1.5,
+            "width": 4,
+        },
+        customdata=[[row["accepted"], row["tried"]] for row in rows],
+        hovertemplate="%{y:.0%} · %{customdata[0]}/%{customdata[1]}",
+    )
+
+
+def _add_counts(figure: go.Figure, method: str, found: Mapping[str, Any], y: float) -> None:
+    """A row of how many were tried, below the points, behind the method's symbol."""
+    rows = [row for row in found["acceptance_by_depth"] if row["tried"]]
+    figure.add_scatter(
+        x=[0.4, *(row["depth"] for row in rows)],
+        y=[y] * (1 + len(rows)),
+        mode="markers+text",
+        marker={
+            "color": COLOURS.get(method, _GREY),
+            "size": [7] + [0] * len(rows),
+            "symbol": _SYMBOLS.get(method, "circle"),
+            "opacity": 1,
+            "line": {"width": 0},
+        },
+        text=["n", *(str(row["tried"]) for row in rows)],
+        textposition=["middle right", *("middle center" for _ in rows)],
+        textfont={"size": 11},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _figure(x_title: str, y_title: str) -> go.Figure:
+    """An empty figure without a background of its own; the page's styles colour its text."""
+    axis = {"gridcolor": "rgba(122,122,122,0.25)", "zeroline": False, "linecolor": _GREY}
+    return go.Figure(
+        layout={
+            "template": "none",
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "height": 400,
+            "margin": {"l": 56, "r": 16, "t": 44, "b": 88},
+            "font": {"size": 12},
+            "legend": {"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"},
+            "xaxis": {**axis, "title": {"text": x_title}},
+            "yaxis": {**axis, "title": {"text": y_title}},
+            "hovermode": "closest",
+        }
+    )

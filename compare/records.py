@@ -1,0 +1,234 @@
+"""What one run of one method on one prompt was, and its JSON (DESIGN 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA = 1
+ORIGINS = ("ngram", "draft", "target")
+STAGES = ("ngram", "draft", "target", "other")
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Seconds by stage. `decode` is the sum of all but the prefill."""
+
+    prefill: float = 0.0
+    ngram: float = 0.0
+    draft: float = 0.0
+    target: float = 0.0
+    other: float = 0.0
+
+    @property
+    def decode(self) -> float:
+        """From the end of the prefill to the last token."""
+        return self.ngram + self.draft + self.target + self.other
+
+    @property
+    def total(self) -> float:
+        """Prefill and decode."""
+        return self.prefill + self.decode
+
+    def __add__(self, more: Seconds) -> Seconds:
+        return Seconds(*(getattr(self, name) + getattr(more, name) for name in _SECONDS))
+
+
+_SECONDS = ("prefill", *STAGES)
+
+
+@dataclass(frozen=True)
+class TreeRecord:
+    """A token tree, root included: `[N]` each."""
+
+    tokens: tuple[int, ...]
+    parents: tuple[int, ...]
+    origins: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """For each node, its distance from the root."""
+        depths: list[int] = []
+        for parent in self.parents:
+            depths.append(0 if parent < 0 else depths[parent] + 1)
+        return tuple(depths)
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """One round. `path`: the accepted nodes whose tokens stood; `time`: the decode clock then."""
+
+    tokens: tuple[int, ...]
+    origins: tuple[str, ...]
+    tree: TreeRecord
+    path: tuple[int, ...]
+    draft_passes: int
+    time: float
+    seconds: Seconds
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the target's own token, the round's last, stood: no stop cut the round."""
+        return len(self.tokens) == len(self.path) + 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The step as the record file has it."""
+        return {
+            "tokens": self.tokens,
+            "origins": self.origins,
+            "tree": vars(self.tree),
+            "path": self.path,
+            "depth": max(self.tree.depths),
+            "draft_passes": self.draft_passes,
+            "time": round(self.time, 9),
+            "seconds": {name: round(getattr(self.seconds, name), 9) for name in STAGES},
+            "draft_n": len(self.tree) - 1,
+            "draft_n_accepted": len(self.path),
+        }
+
+    @classmethod
+    def from_json(cls, data: Json) -> StepRecord:
+        """The step that `to_json` wrote. Raises ValueError, KeyError or TypeError."""
+        tree = TreeRecord(
+            _ints(data["tree"]["tokens"]),
+            _ints(data["tree"]["parents"]),
+            _origins(data["tree"]["origins"]),
+        )
+        _check(len(tree) == len(tree.parents) == len(tree.origins) > 0, "a tree of uneven lists")
+        _check(
+            tree.parents[0] == -1 and all(0 <= p < n for n, p in enumerate(tree.parents) if n),
+            "a tree whose nodes do not follow their parents",
+        )
+        path = _ints(data["path"])
+        _check(all(0 < node < len(tree) for node in path), "a path outside its tree")
+        return cls(
+            tokens=_ints(data["tokens"]),
+            origins=_origins(data["origins"]),
+            tree=tree,
+            path=path,
+            draft_passes=_int(data["draft_passes"]),
+            time=_number(data["time"]),
+            seconds=Seconds(**{name: _number(data["seconds"][name]) for name in STAGES}),
+        )
+
+
+@dataclass(frozen=True)
+class RunKey:
+    """Which run: one method on one prompt, once."""
+
+    method: str
+    prompt_id: str
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run. A failed one has an `error` and no numbers.
+
+    `logit_hashes`: one a token, of the raw row that chose it; empty for a baseline.
+    `bytes_read`: weights and cache of every pass of the decode, None where unknown.
+    `settings`: where they differ from the environment's, else None.
+    """
+
+    key: RunKey
+    category: str
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...] = ()
+    logit_hashes: tuple[str, ...] = ()
+    text: str = ""
+    finish_reason: str | None = None
+    steps: tuple[StepRecord, ...] = ()
+    seconds: Seconds | None = None
+    bytes_read: int | None = None
+    error: str | None = None
+    settings: Json | None = field(default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as its line has it."""
+        seconds = self.seconds
+        data = {
+            "kind": "run",
+            "method": self.key.method,
+            "prompt_id": self.key.prompt_id,
+            "category": self.category,
+            "repeat": self.key.repeat,
+            "prompt_ids": self.prompt_ids,
+            "token_ids": self.token_ids,
+            "logit_hashes": self.logit_hashes,
+            "text": self.text,
+            "finish_reason": self.finish_reason,
+            "steps": [step.to_json() for step in self.steps],
+            "seconds": seconds and {n: round(getattr(seconds, n), 9) for n in _SECONDS},
+            "bytes_read": self.bytes_read,
+            "error": self.error,
+        }
+        return data if self.settings is None else {**data, "settings": self.settings}
+
+    @classmethod
+    def from_json(cls, data: Json) -> RunRecord:
+        """The record that `to_json` wrote. Raises ValueError naming what is wrong."""
+        try:
+            return cls(
+                key=RunKey(_str(data["method"]), _str(data["prompt_id"]), _int(data["repeat"])),
+                category=_str(data["category"]),
+                prompt_ids=_ints(data["prompt_ids"]),
+                token_ids=_ints(data["token_ids"]),
+                logit_hashes=tuple(_str(item) for item in data["logit_hashes"]),
+                text=_str(data["text"]),
+                finish_reason=data["finish_reason"],
+                steps=tuple(StepRecord.from_json(step) for step in data["steps"]),
+                seconds=_seconds(data["seconds"], data["error"]),
+                bytes_read=data.get("bytes_read"),
+                error=data["error"],
+                settings=data.get("settings"),
+            )
+        except KeyError as error:
+            raise ValueError(f"the field {error} is missing") from error
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"a field has another type ({error})") from error
+
+
+def _seconds(data: Json | None, error: str | None) -> Seconds | None:
+    if data is None:
+        _check(error is not None, "a run without an error has no seconds")
+        return None
+    return Seconds(**{name: _number(data[name]) for name in _SECONDS})
+
+
+def _check(is_good: bool, what: str) -> None:
+    if not is_good:
+        raise ValueError(f"{what} was found")
+
+
+def _int(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"a whole number was expected, got {value!r:.60}")
+    return value
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"a number was expected, got {value!r:.60}")
+    return float(value)
+
+
+def _str(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text was expected, got {value!r:.60}")
+    return value
+
+
+def _ints(values: Any) -> tuple[int, ...]:
+    return tuple(_int(value) for value in values)
+
+
+def _origins(values: Any) -> tuple[str, ...]:
+    for value in values:
+        _check(value in ORIGINS, f"the origin {value!r:.40}")
+    return tuple(values)

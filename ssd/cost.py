@@ -1,0 +1,89 @@
+"""Measured pass times by width: what a guess costs on this machine."""
+
+from __future__ import annotations
+
+import statistics
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ssd.meter import Meter
+from ssd.model import LanguageModel, Pass
+
+WIDTHS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
+_CONTEXT = 256
+_REPEATS = 5
+
+
+@dataclass(frozen=True)
+class PassCosts:
+    """Seconds of one forward at each of `widths`, ascending and never falling with the width."""
+
+    widths: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+    def at(self, width: int) -> float:
+        """Seconds of a pass of `width` rows: between two measured widths, on the line."""
+        index = bisect_left(self.widths, width)
+        if index == 0:
+            return self.seconds[0]
+        if index == len(self.widths):
+            return self.seconds[-1] * width / self.widths[-1]
+        low, high = self.widths[index - 1], self.widths[index]
+        share = (width - low) / (high - low)
+        return self.seconds[index - 1] * (1 - share) + self.seconds[index] * share
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """What guessing is weighed against: the pass costs of the target and of the draft.
+
+    `draft_hope`: how often a first guess of the draft is right, the hope in a further draft pass.
+    """
+
+    target: PassCosts
+    draft: PassCosts
+    draft_hope: float
+
+
+def measure(
+    model: LanguageModel, clock: Callable[[], float], widths: Sequence[int] = WIDTHS
+) -> PassCosts:
+    """The pass times of `model` behind a context of 256 tokens, medians of five.
+
+    `clock` is a meter's: it waits for the device.
+    """
+    cache = model.new_cache()
+    seconds: list[float] = []
+    for width in (w for w in widths if w <= model.max_width):
+        rows = Pass(
+            tokens=torch.arange(width),
+            positions=torch.full((width,), min(_CONTEXT, model.context_length - 1)),
+            prefix=_CONTEXT,
+            first=_CONTEXT,
+            mask=torch.eye(width, dtype=torch.bool),
+        )
+        model.forward(rows, cache, width)
+        times = []
+        for _ in range(_REPEATS):
+            start = clock()
+            model.forward(rows, cache, width)
+            times.append(clock() - start)
+        median = statistics.median(times)
+        seconds.append(max(median, seconds[-1]) if seconds else median)
+    return PassCosts(tuple(widths[: len(seconds)]), tuple(seconds))
+
+
+def default_clock(device: torch.device) -> Callable[[], float]:
+    """A clock in seconds that waits for `device`'s work first."""
+    clock = Meter().clock
+    if device.type != "cuda":
+        return clock
+
+    def synchronised() -> float:
+        torch.cuda.synchronize(device)
+        return clock()
+
+    return synchronised

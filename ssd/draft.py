@@ -1,0 +1,258 @@
+"""The draft stage: a small model that grows the target's tree, helped by the N-gram below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ssd import noise
+from ssd.cost import Pricing
+from ssd.grow import BEST_CHILD, Candidate, Guess, Limits, Path, as_tree, best_size, grow
+from ssd.meter import Meter
+from ssd.model import CachedModel
+from ssd.ngram import NGram
+from ssd.request import Request
+from ssd.tree import NO_PARENT, TokenTree
+
+_NOISY_GUESSES = 64  # scores of a row that are perturbed; the noise rarely lifts a lower one
+
+
+@dataclass(frozen=True)
+class DraftPolicy:
+    """How a draft stage guesses.
+
+    `branching`: children considered per node, 1 for a chain. `pricing`: None for a fixed tree of
+    `limits`, whatever it costs. `is_merged`: whether the N-gram's guesses enter the target's tree
+    too; else they only say which rows of the draft to compute ahead. `num_ahead`: how many such
+    rows a pass may hold. `sharpness`: how far to trust perturbed scores (1 / tau, calibrated).
+    """
+
+    limits: Limits
+    branching: int = 4
+    pricing: Pricing | None = None
+    is_merged: bool = False
+    num_ahead: int = 8
+    sharpness: float = 1.0
+
+
+class DraftStage:
+    """A proposer made of a draft model and, below it, the N-gram (the paper's second stage).
+
+    Growth reads rows of the draft, memoised by path for one round. The N-gram foresees which rows
+    will be read, so that one pass computes what would take several; it cannot change what a row
+    says. With a fixed policy and nothing merged the tree is the same with and without it.
+    """
+
+    def __init__(
+        self,
+        draft: CachedModel,
+        head_ids: Tensor | None,
+        policy: DraftPolicy,
+        ngram: NGram | None,
+        meter: Meter,
+    ) -> None:
+        assert ngram is not None or not policy.is_merged
+        self._draft = draft
+        self._head_ids = None if head_ids is None else head_ids.cpu().numpy()
+        self._policy = policy
+        self._ngram = ngram
+        self._meter = meter
+
+    def prefill(self, context: Sequence[int]) -> Iterator[None]:
+        """Fill the draft's cache, if the context fits, and read the prompt into the N-gram."""
+        if len(context) < self._draft.model.context_length:
+            self._draft.keep(context)
+            for _ in self._draft.fill():
+                yield
+        if self._ngram is not None:
+            self._ngram.read(context)
+            yield
+
+    def propose(self, context: Sequence[int], request: Request, max_depth: int) -> TokenTree:
+        """The likeliest paths under the draft, and under the N-gram where they are merged."""
+        room = self._draft.model.context_length - len(context)
+        limits = self._policy.limits
+        limits = Limits(limits.num_nodes, min(limits.max_depth, max_depth, room))
+        if limits.max_depth <= 0 or limits.num_nodes <= 0:
+            return TokenTree.root_only(context[-1])
+        self._draft.keep(context)
+        if self._ngram is not None:
+            with self._meter.time("ngram"):
+                self._ngram.turn_to(context, request)
+        growth = _Growth(self, context, request, limits)
+        return as_tree(context[-1], growth.grown())
+
+    # The parts of a round, used by _Growth.
+
+    def rows(self, paths: Sequence[Path], number: dict[Path, int], root: int) -> Tensor:
+        """The draft's logits after each of `paths`, from one pass; parents come first."""
+        tokens = [path[-1] if path else root for path in paths]
+        for path in paths:
+            number[path] = len(number)
+        parents = [number[path[:-1]] if path else NO_PARENT for path in paths]
+        return self._draft.extend(tokens, parents)
+
+    def ids(self, columns: Sequence[int]) -> list[int]:
+        """The ids that columns of the draft's logits speak of."""
+        if self._head_ids is None:
+            return list(columns)
+        ids: list[int] = self._head_ids[list(columns)].tolist()
+        return ids
+
+    @property
+    def policy(self) -> DraftPolicy:
+        """How this stage guesses."""
+        return self._policy
+
+    @property
+    def meter(self) -> Meter:
+        """The lane's clock."""
+        return self._meter
+
+    @property
+    def ngram(self) -> NGram | None:
+        """The stage below."""
+        return self._ngram
+
+
+class _Growth:
+    """One round's growth: rows read so far, and the tree that they make."""
+
+    def __init__(
+        self, stage: DraftStage, context: Sequence[int], request: Request, limits: Limits
+    ) -> None:
+        self._stage, self._context, self._request, self._limits = stage, context, request, limits
+        self._number: dict[Path, int] = {}
+        self._drafted: dict[Path, list[Guess]] = {}
+        self._foreseen: dict[Path, list[Guess]] = {}
+        self._spent_s = 0.0
+
+    def grown(self) -> list[Candidate]:
+        """The final tree: draft passes until no unread row could matter, or none is worth a pass."""
+        while True:
+            candidates = grow(self._guesses, self._limits)
+            candidates, unread = self._unread(candidates)
+            if not unread or not self._is_worth_a_pass(candidates, unread):
+                return candidates
+            self._read(self._with_foresight(unread))
+
+    def _unread(self, candidates: list[Candidate]) -> tuple[list[Candidate], list[Path]]:
+        """The candidates worth keeping, and those whose children, once read, might replace one."""
+        policy = self._stage.policy
+        if policy.pricing is not None:
+            price = best_size(candidates, policy.pricing.target.at, self._spent_s)
+            kept = candidates[: price.num_nodes]
+        else:
+            kept = candidates
+        is_full = len(candidates) >= self._limits.num_nodes
+        floor = candidates[-1].probability if is_full else 0.0
+        paths = [()] if () not in self._drafted else []
+        paths += [
+            c.path
+            for c in candidates
+            if c.path not in self._drafted
+            and len(c.path) < self._limits.max_depth
+            and c.probability * BEST_CHILD >= floor
+        ]
+        return kept, paths
+
+    def _is_worth_a_pass(self, kept: list[Candidate], unread: list[Path]) -> bool:
+        pricing = self._stage.policy.pricing
+        if pricing is None:
+            return True
+        price = best_size(kept, pricing.target.at, self._spent_s)
+        chance = {candidate.path: candidate.probability for candidate in kept}
+        chance[()] = 1.0
+        gain = 0.0
+        for path in unread:
+            foreseen = sum(g.probability for g in self._foreseen.get(path, ()))
+            gain += chance.get(path, 0.0) * pricing.draft_hope * max(0.0, 1.0 - foreseen)
+        return gain > price.tokens_per_second * pricing.draft.at(len(unread))
+
+    def _with_foresight(self, unread: list[Path]) -> list[Path]:
+        """The unread paths and the rows that the N-gram expects to be read after them."""
+        ngram, policy = self._stage.ngram, self._stage.policy
+        paths = dict.fromkeys(unread)
+        if ngram is None or policy.num_ahead == 0:
+            return list(paths)
+        with self._stage.meter.time("ngram"):
+            for start in unread[:2]:
+                depth = self._limits.max_depth - len(start) - 1
+                ahead = grow(
+                    lambda path, start=start: ngram.guesses((*start, *path))[:2],
+                    Limits(policy.num_ahead, depth),
+                )
+                for candidate in ahead:
+                    path = (*start, *candidate.path)
+                    if candidate.probability > 0.2 and path not in self._drafted:
+                        paths[path] = None
+        return sorted(paths, key=len)
+
+    def _read(self, paths: list[Path]) -> None:
+        pricing = self._stage.policy.pricing
+        rows = self._stage.rows(paths, self._number, self._context[-1])
+        if pricing is not None:
+            self._spent_s += pricing.draft.at(len(paths))
+        for path, guesses in zip(paths, self._row_guesses(paths, rows), strict=True):
+            self._drafted[path] = guesses
+
+    def _row_guesses(self, paths: list[Path], rows: Tensor) -> list[list[Guess]]:
+        if self._request.sampling.is_greedy:
+            return self._greedy_guesses(rows)
+        return [self._noisy_guesses(path, row) for path, row in zip(paths, rows, strict=True)]
+
+    def _greedy_guesses(self, rows: Tensor) -> list[list[Guess]]:
+        rows = rows.float()
+        top = torch.topk(rows, self._stage.policy.branching)
+        chances = torch.exp(top.values - torch.logsumexp(rows, dim=-1, keepdim=True))
+        return [
+            [Guess(t, p, "draft") for t, p in zip(self._stage.ids(columns), chance, strict=True)]
+            for columns, chance in zip(top.indices.tolist(), chances.tolist(), strict=True)
+        ]
+
+    def _noisy_guesses(self, path: Path, row: Tensor) -> list[Guess]:
+        """The likeliest outcomes under the noise that the target will use at this position."""
+        sampling, policy = self._request.sampling, self._stage.policy
+        num_scores = min(_NOISY_GUESSES, sampling.top_k or _NOISY_GUESSES, len(row))
+        top = torch.topk(row.float(), num_scores)
+        ids = np.array(self._stage.ids(top.indices.tolist()), dtype=np.int64)
+        position = len(self._context) + len(path)
+        scores = top.values.cpu().numpy() / sampling.temperature
+        perturbed = scores + noise.gumbel(self._request.seed, position, ids)
+        weights = np.exp((perturbed - perturbed.max()) * policy.sharpness)
+        chances = weights / weights.sum()
+        best = np.argsort(-chances, kind="stable")[: policy.branching]
+        return [Guess(int(ids[i]), float(chances[i]), "draft") for i in best]
+
+    def _guesses(self, path: Path) -> list[Guess]:
+        drafted = self._drafted.get(path)
+        if not self._stage.policy.is_merged:
+            return drafted or []
+        return _merged(drafted, self._ngram_guesses(path))
+
+    def _ngram_guesses(self, path: Path) -> list[Guess]:
+        if path not in self._foreseen:
+            assert self._stage.ngram is not None
+            with self._stage.meter.time("ngram"):
+                self._foreseen[path] = self._stage.ngram.guesses(path)
+        return self._foreseen[path]
+
+
+def _merged(drafted: list[Guess] | None, foreseen: list[Guess]) -> list[Guess]:
+    """One list of both stages' guesses: a mixture, the N-gram's share growing with its confidence.
+
+    A token that both guess is the N-gram's: it spoke first.
+    """
+    if drafted is None or not foreseen:
+        return foreseen if drafted is None else drafted
+    confidence = min(1.0, sum(guess.probability for guess in foreseen))
+    chances = {g.token: (1 - 0.5 * confidence) * g.probability for g in drafted}
+    for guess in foreseen:
+        chances[guess.token] = chances.get(guess.token, 0.0) + 0.5 * guess.probability
+    by_ngram = {guess.token for guess in foreseen}
+    ranked = sorted(chances.items(), key=lambda item: (-item[1], item[0]))
+    return [Guess(t, p, "ngram" if t in by_ngram else "draft") for t, p in ranked]

@@ -1,0 +1,114 @@
+"""Bit-identical logits: order-independent attention, the row-invariance probe, logit hashes.
+
+A tree verifies many positions in one pass, a plain loop one at a time. Their logits agree to the
+last bit where a row's result depends neither on how many rows share the call (the probe finds the
+widths where that holds; passes are padded to one of them) nor on the order of the keys (attention
+sums in float64, so that reordering moves a result by 1e-16 and no rounding notices).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+NumericsKind = Literal["exact", "fast"]
+
+CANDIDATE_WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 96, 128)
+PROBE_ROWS = 192
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """How a model computes. `widths`: the padded pass widths, ascending; the last is the largest.
+
+    `exact` sums attention in float64 and pads every pass to a width; `fast` is plain attention in
+    the model's dtype and pads nothing.
+    """
+
+    kind: NumericsKind = "exact"
+    widths: tuple[int, ...] = CANDIDATE_WIDTHS
+
+    def width(self, num_rows: int) -> int:
+        """The width of a pass of `num_rows` rows: the smallest that holds them."""
+        if self.kind == "fast":
+            return num_rows
+        assert num_rows <= self.widths[-1], f"{num_rows} rows in a pass of {self.widths[-1]}"
+        return next(width for width in self.widths if width >= num_rows)
+
+    def cache_dtype(self, dtype: torch.dtype) -> torch.dtype:
+        """The dtype in which keys and values of a model of `dtype` are kept."""
+        return torch.float64 if self.kind == "exact" else dtype
+
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
+        """Attention, `[H, T, D]` in the cache's dtype.
+
+        `queries`: `[H, T, D]`, `keys`, `values`: `[H, S, D]`; `bias`: `[T, S]`, 0 or -inf, None
+        where every query sees every key.
+        """
+        if self.kind == "fast":
+            mask = None if bias is None else bias.to(queries.dtype)[None, None]
+            return F.scaled_dot_product_attention(
+                queries[None], keys[None], values[None], attn_mask=mask
+            )[0]
+        scale = queries.shape[-1] ** -0.5
+        if bias is None:
+            scores = torch.bmm(queries * scale, keys.transpose(1, 2))
+        else:
+            scores = torch.baddbmm(bias, queries, keys.transpose(1, 2), alpha=scale)
+        return torch.bmm(torch.softmax(scores, dim=-1), values)
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What the probe found: the largest set of widths at which all rows agree to the last bit."""
+
+    invariant_widths: tuple[int, ...]
+    candidate_widths: tuple[int, ...]
+    num_rows: int
+
+    @property
+    def is_invariant(self) -> bool:
+        """Whether a row's result can be kept independent of its company, up to a useful width."""
+        return len(self.invariant_widths) > 1 and self.invariant_widths[-1] >= 16
+
+
+def probe(
+    run: Callable[[Sequence[int]], Tensor],
+    vocab_size: int,
+    widths: Sequence[int] = CANDIDATE_WIDTHS,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> ProbeResult:
+    """Which pass widths give every row, at every place in the pass, the same bits.
+
+    `run(ids)` is the model's logits `[T, V]` for rows that see nothing but themselves, in one pass
+    of just that width. Each row takes part in every product of the model, thousands in all, for
+    differences can be rare.
+    """
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(vocab_size, (PROBE_ROWS,), generator=generator).tolist()
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for done, width in enumerate(widths):
+        report(done, len(widths))
+        rows = [*ids, *ids[:width]]  # so that the last pass is full too
+        passes = [run(rows[at : at + width]) for at in range(0, PROBE_ROWS, width)]
+        logits = torch.cat(passes)[:PROBE_ROWS]
+        groups[hashlib.blake2b(_bytes(logits)).digest()].append(width)
+    report(len(widths), len(widths))
+    best = max(groups.values(), key=lambda group: (len(group), -group[0]))
+    return ProbeResult(tuple(best), tuple(widths), PROBE_ROWS)
+
+
+def hash_rows(logits: Tensor) -> tuple[str, ...]:
+    """BLAKE2b-64 in hex over the raw bytes of each row. `logits`: `[T, V]` in the output dtype."""
+    return tuple(hashlib.blake2b(_bytes(row), digest_size=8).hexdigest() for row in logits)
+
+
+def _bytes(values: Tensor) -> memoryview:
+    return memoryview(values.contiguous().cpu().view(torch.uint8).numpy()).cast("B")

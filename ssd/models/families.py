@@ -1,0 +1,57 @@
+"""The model families by the `model_type` of their configuration."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ssd.exact import Numerics
+from ssd.models import gpt2, llama
+from ssd.models.transformer import Transformer, Weights
+
+_FAMILIES = {"llama": llama, "gpt2": gpt2}
+
+
+def transformer(
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Transformer:
+    """The model of a checkpoint, in `dtype` on `device`. Raises ValueError for an unknown family."""
+    name = config.get("model_type")
+    if name not in _FAMILIES:
+        raise ValueError(
+            f"the model must be of a family that this lab computes ({', '.join(_FAMILIES)}), "
+            f"got {name!r}"
+        )
+    family = _FAMILIES[name]
+    placed = {key: value.to(device) for key, value in tensors.items()}
+    weights = family.weights(config, placed, dtype)
+    return Transformer(family.architecture(config), weights, Numerics())
+
+
+def fingerprint(weights: Weights) -> str:
+    """A short hash that tells weights apart: of every tensor's shape, dtype and a thousand numbers."""
+    digest = hashlib.blake2b(digest_size=8)
+    for tensor in _tensors(weights):
+        flat = tensor.detach().reshape(-1)
+        sample = flat[:: max(1, len(flat) // 1000)]
+        digest.update(f"{tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(sample.double().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _tensors(value: object) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, tuple):
+        return [tensor for item in value for tensor in _tensors(item)]
+    if is_dataclass(value) and not isinstance(value, type):
+        return [t for field in fields(value) for t in _tensors(getattr(value, field.name))]
+    return []

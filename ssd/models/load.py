@@ -1,0 +1,241 @@
+"""A pair made ready on a device: weights, numerics, what this machine showed when it was probed."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from ssd.cost import PassCosts, Pricing, default_clock, measure
+from ssd.exact import CANDIDATE_WIDTHS, Numerics, NumericsKind, ProbeResult, probe
+from ssd.model import Pass
+from ssd.models import machine
+from ssd.models.assets import ASSETS, DraftAsset, read_draft, read_katz
+from ssd.models.checkpoint import read_checkpoint
+from ssd.models.device import choose_device, choose_dtype
+from ssd.models.families import fingerprint, transformer
+from ssd.models.fetch import default_cache, embedded_target, given_folder
+from ssd.models.hub import hub_folder
+from ssd.models.pairs import PAIRS, PairSpec
+from ssd.models.download import Progress, Report
+from ssd.models.transformer import Transformer
+from ssd.ngram import KatzTable
+from ssd.text import TextCodec
+
+PRECISIONS = ("auto", "bf16", "fp32", "fp16")
+NUMERICS = ("exact", "fast")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which pair, where, and computing how. Raises ValueError for an unknown value."""
+
+    pair: str = "smollm2-135m"
+    device: str = "auto"
+    precision: str = "auto"
+    numerics: str = "exact"
+    threads: int | None = None
+    model_dir: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("pair", self.pair, tuple(PAIRS)),
+            ("precision", self.precision, PRECISIONS),
+            ("numerics", self.numerics, NUMERICS),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        if self.threads is not None and not 1 <= self.threads <= 1024:
+            raise ValueError(f"threads must lie from 1 to 1024, got {self.threads}")
+
+
+@dataclass(frozen=True)
+class LoadedPair:
+    """A target and its helpers, ready to decode. `description` is what a record says of them."""
+
+    name: str
+    folder: Path
+    codec: TextCodec
+    target: Transformer
+    draft: Transformer
+    katz: KatzTable | None
+    pricing: Pricing
+    sharpness: float
+    clock: Callable[[], float]
+    is_exact: bool
+    description: dict[str, Any]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the target's weights."""
+        return self.target.weights.embedding.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where both models are."""
+        return self.target.weights.embedding.device
+
+
+def load_pair(options: Options, report: Report = lambda progress: None) -> LoadedPair:
+    """The pair that `options` name, probed and priced on this machine.
+
+    Sets the number of threads that torch uses. Raises ValueError for what the options got wrong and
+    ModelUnavailable where the model cannot be had; each message is one sentence.
+    """
+    device = choose_device(options.device)
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    spec, cache = PAIRS[options.pair], default_cache()
+    folder = _target_folder(spec, options, cache, report)
+    report(Progress("loading the model", 0))
+    dtype = choose_dtype(options.precision, device)
+    kind = cast(NumericsKind, options.numerics)
+    checkpoint = read_checkpoint(folder)
+    bare = transformer(checkpoint.config, checkpoint.tensors, dtype, device)
+    target, probed = _probed(bare, kind, cache, report)
+    draft, asset = _draft(spec, options, bare, report)
+    draft, _ = _probed(draft, kind, cache, report)
+    clock = default_clock(device)
+    pricing = Pricing(
+        target=_costs(target, clock, cache, report),
+        draft=_costs(draft, clock, cache, report),
+        draft_hope=asset.hope,
+    )
+    is_exact = kind == "exact" and probed.is_invariant and dtype != torch.float32
+    return LoadedPair(
+        name=options.pair,
+        folder=folder,
+        codec=TextCodec.load(folder),
+        target=target,
+        draft=draft,
+        katz=read_katz(ASSETS) if spec.draft is None else None,
+        pricing=pricing,
+        sharpness=asset.sharpness,
+        clock=clock,
+        is_exact=is_exact,
+        description=_description(options, target, draft, probed, pricing),
+    )
+
+
+def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report) -> Path:
+    given = given_folder(spec.target, options.model_dir)
+    if given is not None:
+        return given
+    if spec.hub_id is None:
+        return embedded_target(cache, report)
+    return hub_folder(spec.hub_id, report)
+
+
+def _draft(
+    spec: PairSpec, options: Options, target: Transformer, report: Report
+) -> tuple[Transformer, DraftAsset]:
+    if spec.draft is None:
+        return read_draft(ASSETS, target)
+    name = spec.draft.split("/")[-1]
+    root = options.model_dir or (Path(os.environ["SSD_MODELS"]) if "SSD_MODELS" in os.environ else None)
+    inside = root / name if root is not None else None
+    folder = inside if inside is not None and inside.is_dir() else hub_folder(spec.draft, report)
+    checkpoint = read_checkpoint(folder)
+    embedding = target.weights.embedding
+    model = transformer(checkpoint.config, checkpoint.tensors, embedding.dtype, embedding.device)
+    return model, DraftAsset()
+
+
+def _probed(
+    model: Transformer, kind: NumericsKind, cache: Path, report: Report
+) -> tuple[Transformer, ProbeResult]:
+    """`model` computing with the widths that the probe found invariant, and what it found."""
+    name = _key(model, "exact")
+
+    def fresh() -> dict[str, Any]:
+        result = probe(
+            lambda ids: _lonely_rows(model, ids),
+            model.vocab_size,
+            report=lambda done, total: report(Progress("probing the kernels", done, total)),
+        )
+        return {"widths": list(result.invariant_widths), "rows": result.num_rows}
+
+    found = machine.remembered(cache, "probe", name, fresh)
+    result = ProbeResult(tuple(found["widths"]), CANDIDATE_WIDTHS, found["rows"])
+    widths = result.invariant_widths if result.is_invariant else CANDIDATE_WIDTHS
+    return model.with_numerics(Numerics(kind, widths)), result
+
+
+def _lonely_rows(model: Transformer, ids: Sequence[int]) -> Tensor:
+    """Logits of rows that see nothing but themselves, in one exact pass of just their number."""
+    width = len(ids)
+    tokens = torch.tensor(ids)
+    rows = Pass(tokens, tokens % model.context_length, 0, 0, torch.eye(width, dtype=torch.bool))
+    alone = model.with_numerics(Numerics("exact", (width,)))
+    return alone.forward(rows, alone.new_cache(), width)
+
+
+def _costs(
+    model: Transformer, clock: Callable[[], float], cache: Path, report: Report
+) -> PassCosts:
+    def fresh() -> dict[str, Any]:
+        report(Progress("measuring pass times", 0))
+        costs = measure(model, clock)
+        return {"widths": list(costs.widths), "seconds": list(costs.seconds)}
+
+    name = _key(model, model.numerics.kind, model.numerics.widths)
+    found = machine.remembered(cache, "cost", name, fresh)
+    return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
+
+
+def _key(model: Transformer, *parts: object) -> str:
+    embedding = model.weights.embedding
+    return machine.key(
+        embedding.device,
+        weights=fingerprint(model.weights),
+        dtype=str(embedding.dtype),
+        parts=parts,
+    )
+
+
+
+def _description(
+    options: Options,
+    target: Transformer,
+    draft: Transformer,
+    probed: ProbeResult,
+    pricing: Pricing,
+) -> dict[str, Any]:
+    """What a record says of the pair and the machine."""
+    embedding = target.weights.embedding
+    return {
+        "pair": options.pair,
+        "device": str(embedding.device),
+        "hardware": machine.hardware(embedding.device),
+        "threads": torch.get_num_threads(),
+        "precision": str(embedding.dtype).removeprefix("torch."),
+        "numerics": options.numerics,
+        "probe": {
+            "key": _key(target, "exact"),
+            "widths": list(probed.invariant_widths),
+            "is_invariant": probed.is_invariant,
+        },
+        "weights": {"target": fingerprint(target.weights), "draft": fingerprint(draft.weights)},
+        "pass_seconds": {
+            name: dict(zip(map(str, costs.widths), costs.seconds, strict=True))
+            for name, costs in (("target", pricing.target), ("draft", pricing.draft))
+        },
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in ("torch", "transformers", "gradio", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,288 @@
+"""The forward of the Llama and GPT-2 families over slots: one set of layers for both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ssd.cache import KVCache
+from ssd.exact import Numerics
+from ssd.model import Pass
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The shape of a decoder-only transformer.
+
+    `rotary_base` None means learned positions. Heads of a group share one key-value head.
+    """
+
+    vocab_size: int
+    context_length: int
+    num_layers: int
+    num_heads: int
+    num_kv_heads: int
+    head_size: int
+    rotary_base: float | None
+
+    def __post_init__(self) -> None:
+        if self.num_heads % self.num_kv_heads:
+            raise ValueError(
+                f"query heads must be a multiple of key-value heads, got {self.num_heads} "
+                f"and {self.num_kv_heads}"
+            )
+
+
+@dataclass(frozen=True)
+class Linear:
+    """x W^T + b, `weight`: `[out, in]`."""
+
+    weight: Tensor
+    bias: Tensor | None = None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight, self.bias)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that one call reads."""
+        return self.weight.numel() * self.weight.element_size()
+
+
+@dataclass(frozen=True)
+class RMSNorm:
+    """x / rms(x) * weight, the mean in float32 (arXiv 1910.07467)."""
+
+    weight: Tensor
+    epsilon: float
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.weight.shape, self.weight, self.epsilon)
+
+
+@dataclass(frozen=True)
+class LayerNorm:
+    """(x - mean) / deviation * weight + bias."""
+
+    weight: Tensor
+    bias: Tensor
+    epsilon: float
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.epsilon)
+
+
+@dataclass(frozen=True)
+class SwiGLU:
+    """down(silu(gate x) * up x); gate and up are one product (arXiv 2002.05202)."""
+
+    gate_up: Linear
+    down: Linear
+
+    def __call__(self, x: Tensor) -> Tensor:
+        gate, up = self.gate_up(x).chunk(2, dim=-1)
+        return self.down(F.silu(gate) * up)
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """The products inside."""
+        return self.gate_up, self.down
+
+
+@dataclass(frozen=True)
+class GELU:
+    """down(gelu(up x)), the tanh form of GPT-2."""
+
+    up: Linear
+    down: Linear
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.down(F.gelu(self.up(x), approximate="tanh"))
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """The products inside."""
+        return self.up, self.down
+
+
+Norm = RMSNorm | LayerNorm
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One block: x + attention(norm x), then x + mlp(norm x). `qkv` holds q, k, v one above another.
+
+    With rotary positions, the rows of q and k are interleaved so that the two numbers of each
+    rotated pair are neighbours (see `interleave`).
+    """
+
+    attention_norm: Norm
+    qkv: Linear
+    output: Linear
+    mlp_norm: Norm
+    mlp: SwiGLU | GELU
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """The products inside."""
+        return self.qkv, self.output, *self.mlp.linears
+
+
+@dataclass(frozen=True)
+class Weights:
+    """All weights. `positions`: `[context, E]` where positions are learned.
+
+    `head_ids`: `[V']`, the ids that the rows of a reduced head speak of; None for all of them.
+    """
+
+    embedding: Tensor
+    positions: Tensor | None
+    layers: tuple[Layer, ...]
+    norm: Norm
+    head: Linear
+    head_ids: Tensor | None = None
+
+
+def interleave(weight: Tensor, head_size: int) -> Tensor:
+    """`weight` with each head's rows in the order 0, D/2, 1, D/2 + 1, ...
+
+    The checkpoint rotates row i against row i + D/2; here the pair are neighbours, one complex
+    number. Queries and keys are reordered alike, so their products stay. `weight`: `[H * D, ...]`.
+    """
+    half = weight.reshape(-1, 2, head_size // 2, *weight.shape[1:])
+    return half.transpose(1, 2).reshape(weight.shape)
+
+
+class Transformer:
+    """A `LanguageModel`: weights, numerics and nothing else. Not changed by its forwards."""
+
+    def __init__(self, architecture: Architecture, weights: Weights, numerics: Numerics) -> None:
+        self.architecture = architecture
+        self.weights = weights
+        self.numerics = numerics
+        self._rotation = _rotation(architecture, weights.embedding.device)
+
+    def with_numerics(self, numerics: Numerics) -> Transformer:
+        """The same model computing otherwise."""
+        return Transformer(self.architecture, self.weights, numerics)
+
+    @property
+    def vocab_size(self) -> int:
+        """Ids that a row of logits speaks of, all of them."""
+        return self.architecture.vocab_size
+
+    @property
+    def context_length(self) -> int:
+        """The longest context."""
+        return self.architecture.context_length
+
+    @property
+    def max_width(self) -> int:
+        """The most rows in a forward."""
+        return self.numerics.widths[-1]
+
+    @property
+    def head_ids(self) -> Tensor | None:
+        """The ids that a row of logits speaks of where they are not all, `[V']`."""
+        return self.weights.head_ids
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of weights that one forward reads."""
+        linears = [linear for layer in self.weights.layers for linear in layer.linears]
+        return sum(linear.num_bytes for linear in (*linears, self.weights.head))
+
+    def new_cache(self) -> KVCache:
+        """An empty cache for `forward`."""
+        a, embedding = self.architecture, self.weights.embedding
+        dtype = self.numerics.cache_dtype(embedding.dtype)
+        return KVCache((a.num_layers, a.num_kv_heads, a.head_size), dtype, embedding.device)
+
+    @torch.inference_mode()
+    def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:
+        """Logits of the last `num_logits` rows, `[num_logits, V]`; writes the rows' slots."""
+        num_rows = len(rows.tokens)
+        device = self.weights.embedding.device
+        width = self.numerics.width(num_rows)
+        tokens = _padded(rows.tokens, width).to(device)
+        positions = _padded(rows.positions, width).to(device)
+        cache.reserve(rows.first + num_rows)
+        attend = self._attention(rows, cache)
+        x = F.embedding(tokens, self.weights.embedding)
+        if self.weights.positions is not None:
+            x = x + F.embedding(positions, self.weights.positions)
+        rotation = None if self._rotation is None else self._rotation[positions].unsqueeze(1)
+        for number, layer in enumerate(self.weights.layers):
+            attended = attend(number, layer.qkv(layer.attention_norm(x)), rotation)
+            x = x + layer.output(attended)
+            x = x + layer.mlp(layer.mlp_norm(x))
+        return self._logits(x[num_rows - num_logits : num_rows] if num_logits < num_rows else x)[
+            :num_logits
+        ]
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        width = self.numerics.width(len(hidden)) if len(hidden) else 0
+        return self.weights.head(self.weights.norm(_padded(hidden, width)))
+
+    def _attention(
+        self, rows: Pass, cache: KVCache
+    ) -> Callable[[int, Tensor, Tensor | None], Tensor]:
+        """The attention of one pass: (layer, qkv `[W, ...]`, rotation) -> `[W, H * D]`."""
+        a, num_rows = self.architecture, len(rows.tokens)
+        group, end = a.num_heads // a.num_kv_heads, rows.first + len(rows.tokens)
+        dtype = self.numerics.cache_dtype(self.weights.embedding.dtype)
+        bias = _bias(rows, group, dtype, self.weights.embedding.device)
+
+        def attend(layer: int, qkv: Tensor, rotation: Tensor | None) -> Tensor:
+            heads = qkv[:num_rows].view(num_rows, -1, a.head_size)  # [T, H + 2 Hkv, D]
+            queries_keys, values = heads.split(
+                [a.num_heads + a.num_kv_heads, a.num_kv_heads], dim=1
+            )
+            if rotation is not None:
+                queries_keys = _rotate(queries_keys, rotation[:num_rows])
+            queries, keys = queries_keys.split([a.num_heads, a.num_kv_heads], dim=1)
+            cache.write(layer, rows.first, keys, values)
+            grouped = queries.to(dtype).view(num_rows, a.num_kv_heads, group, a.head_size)
+            grouped = grouped.permute(1, 2, 0, 3).reshape(a.num_kv_heads, -1, a.head_size)
+            out = self.numerics.attend(grouped, *cache.read(layer, end), bias)  # [Hkv, G * T, D]
+            out = out.view(a.num_kv_heads, group, num_rows, a.head_size).permute(2, 0, 1, 3)
+            return _padded(out.reshape(num_rows, -1).to(qkv.dtype), len(qkv))
+
+        return attend
+
+
+def _rotation(architecture: Architecture, device: torch.device) -> Tensor | None:
+    """e^(i position theta), `[context, D / 2]` complex64 (arXiv 2104.09864); None if learned."""
+    if architecture.rotary_base is None:
+        return None
+    exponents = torch.arange(0, architecture.head_size, 2, dtype=torch.int64).float()
+    frequencies = 1.0 / architecture.rotary_base ** (exponents / architecture.head_size)
+    angles = torch.outer(torch.arange(architecture.context_length).float(), frequencies)
+    return torch.polar(torch.ones_like(angles), angles).to(device)
+
+
+def _rotate(x: Tensor, rotation: Tensor) -> Tensor:
+    """`x` `[T, H, D]` with neighbouring pairs turned by `rotation` `[T, 1, D / 2]`; float32."""
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * rotation).flatten(-2)
+
+
+def _padded(x: Tensor, width: int) -> Tensor:
+    """`x` with rows of zeros up to `width` rows."""
+    missing = width - len(x)
+    return x if missing <= 0 else torch.cat((x, x.new_zeros(missing, *x.shape[1:])))
+
+
+def _bias(rows: Pass, group: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
+    """0 where a row sees a slot, -inf elsewhere, `[G * T, S]`; None where all see all."""
+    if bool(rows.mask.all()):
+        return None
+    tail = torch.zeros(rows.mask.shape, dtype=dtype).masked_fill_(~rows.mask, float("-inf"))
+    bias = F.pad(tail, (rows.prefix, 0))
+    return bias.repeat(group, 1).to(device)
+
+

@@ -1,0 +1,181 @@
+"""The N-gram: guesses at the price of a table look-up, from the context and from a Katz table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssd import noise
+from ssd.cost import Pricing
+from ssd.grow import Guess, Limits, Path, as_tree, best_size, grow
+from ssd.meter import Meter
+from ssd.request import Request
+from ssd.tree import TokenTree
+
+LONGEST_MATCH = 6
+_PRIOR_HITS = (0.0, 0.10, 0.30, 0.45, 0.55, 0.65, 0.75)  # by match length; from held-out text
+_PRIOR_WEIGHT = 8.0
+
+
+class ContextMatches:
+    """Where the end of a text has stood in it before, and how often such a match was right.
+
+    A memo of the context: the same context gives the same answers, however it was reached.
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._context: list[int] = []
+        self._next: tuple[dict[Path, int], ...] = tuple({} for _ in range(LONGEST_MATCH + 1))
+        self._tried = [0] * (LONGEST_MATCH + 1)
+        self._hit = [0] * (LONGEST_MATCH + 1)
+
+    def update(self, context: Sequence[int]) -> None:
+        """Turn to `context`, from what is known of its beginning."""
+        known = len(self._context)
+        if list(context[:known]) != self._context:
+            self._forget()
+            known = 0
+        for token in context[known:]:
+            self._append(token)
+
+    def _append(self, token: int) -> None:
+        tail = tuple(self._context[-LONGEST_MATCH:])
+        is_longest = True
+        for length in range(len(tail), 0, -1):
+            key = tail[len(tail) - length :]
+            if is_longest and (guessed := self._next[length].get(key)) is not None:
+                self._tried[length] += 1
+                self._hit[length] += guessed == token
+                is_longest = False
+            self._next[length][key] = token
+        self._context.append(token)
+
+    def hit_rate(self, length: int) -> float:
+        """How often the continuation of a match of `length` was right, in this context so far."""
+        prior = _PRIOR_HITS[length] * _PRIOR_WEIGHT
+        return (self._hit[length] + prior) / (self._tried[length] + _PRIOR_WEIGHT)
+
+    def guesses(self, path: Path) -> dict[int, float]:
+        """Tokens that followed earlier matches of the context's end and `path`, the longest first."""
+        tail = (*self._context[-LONGEST_MATCH:], *path)[-LONGEST_MATCH:]
+        found: dict[int, float] = {}
+        left = 1.0
+        for length in range(len(tail), 0, -1):
+            token = self._next[length].get(tail[len(tail) - length :])
+            if token is not None and token not in found:
+                found[token] = left * self.hit_rate(length)
+                left -= found[token]
+        return found
+
+
+@dataclass(frozen=True)
+class KatzTable:
+    """The likeliest continuations of one and of two ids under a Katz-backoff trigram.
+
+    `keys`: sorted `[M]` uint64, `first * 2^32 + second + 1` for a pair and `second + 1` for a
+    single id; `tokens`, `probabilities`: `[M, K]`, best first, probability 0 where there are fewer.
+    """
+
+    keys: NDArray[np.uint64]
+    tokens: NDArray[np.uint16]
+    probabilities: NDArray[np.float16]
+
+    @staticmethod
+    def key(first: int, second: int) -> int:
+        """The key of a pair."""
+        return (first + 1 << 32) + second + 1
+
+    def guesses(self, tail: Sequence[int]) -> list[tuple[int, float]]:
+        """Continuations of the last two ids of `tail`, else of the last one; best first."""
+        if len(tail) == 0:
+            return []
+        singles = self.key(-1, tail[-1])
+        keys = (self.key(tail[-2], tail[-1]), singles) if len(tail) > 1 else (singles,)
+        for key in keys:
+            at = int(np.searchsorted(self.keys, np.uint64(key)))
+            if at < len(self.keys) and int(self.keys[at]) == key:
+                pairs = zip(self.tokens[at].tolist(), self.probabilities[at].tolist(), strict=True)
+                return [(token, chance) for token, chance in pairs if chance > 0]
+        return []
+
+
+class NGram:
+    """Both sources as one: the context's matches first, the table for what they leave."""
+
+    def __init__(self, table: KatzTable | None) -> None:
+        self._table = table
+        self._matches = ContextMatches()
+        self._context: Sequence[int] = ()
+        self._request: Request | None = None
+
+    def read(self, context: Sequence[int]) -> None:
+        """Learn `context`; what is known of its beginning is not learned again."""
+        self._matches.update(context)
+
+    def turn_to(self, context: Sequence[int], request: Request) -> None:
+        """Get ready to guess after `context`."""
+        self.read(context)
+        self._context = context
+        self._request = request
+
+    def guesses(self, path: Path) -> list[Guess]:
+        """Likely next tokens after the context and `path`, best first."""
+        found = self._matches.guesses(path)
+        left = 1.0 - sum(found.values())
+        if self._table is not None and left > 0:
+            tail = (*self._context[-2:], *path)[-2:]
+            for token, chance in self._table.guesses(tail):
+                found[token] = found.get(token, 0.0) + left * chance
+        position = len(self._context) + len(path)
+        chances = self._given_noise(found, position)
+        ranked = sorted(chances.items(), key=lambda item: (-item[1], item[0]))
+        return [Guess(token, chance, "ngram") for token, chance in ranked]
+
+    def _given_noise(self, found: dict[int, float], position: int) -> dict[int, float]:
+        """The chance that each token wins at `position` now that its noise is known.
+
+        Of the others only their mass 1 - p is known; the best of them, perturbed, is a Gumbel
+        variable around log(1 - p), so P(log p + g beats it) = exp(-(1 - p) / p * exp(-g)).
+        """
+        assert self._request is not None
+        if self._request.sampling.is_greedy or not found:
+            return found
+        ids = np.fromiter(found, dtype=np.int64)
+        gumbel = noise.gumbel(self._request.seed, position, ids)
+        return {
+            token: math.exp(-(1 - chance) / chance * math.exp(-float(g)))
+            for (token, chance), g in zip(found.items(), gumbel, strict=True)
+            if chance > 0
+        }
+
+
+class NGramProposer:
+    """Prompt lookup and the Katz table as a proposer of their own: the method `lookup`."""
+
+    def __init__(self, ngram: NGram, limits: Limits, pricing: Pricing | None, meter: Meter) -> None:
+        self._ngram = ngram
+        self._limits = limits
+        self._pricing = pricing
+        self._meter = meter
+
+    def prefill(self, context: Sequence[int]) -> Iterator[None]:
+        """Read the prompt."""
+        self._ngram.read(context)
+        yield
+
+    def propose(self, context: Sequence[int], request: Request, max_depth: int) -> TokenTree:
+        """The likeliest continuations, as many as are worth their price."""
+        with self._meter.time("ngram"):
+            self._ngram.turn_to(context, request)
+            limits = Limits(self._limits.num_nodes, min(self._limits.max_depth, max_depth))
+            grown = grow(self._ngram.guesses, limits)
+        if self._pricing is not None:
+            grown = grown[: best_size(grown, self._pricing.target.at, 0.0).num_nodes]
+        return as_tree(context[-1], grown)

@@ -1,0 +1,1 @@
+"""Acceptance rules: what a target pass over a tree settles."""

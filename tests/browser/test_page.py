@@ -1,0 +1,161 @@
+"""The page in a browser, on an engine without models: streaming, Stop, hostile text, widths."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Visitor
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "${1+1}",
+    "{{x}}",
+    "`back` \\u0041 C:\\new",
+    "</script><script>alert(2)</script>",
+    "<b>&lt;",
+    "日本語 🏁 שלום",
+)
+
+
+def run(page: Page, prompt: str, tokens: int = 16) -> None:
+    page.fill("#ssd-prompt textarea", prompt)
+    page.fill("#ssd-new-tokens input[type=number]", str(tokens))
+    page.press("#ssd-new-tokens input[type=number]", "Tab")
+    page.click("#ssd-run")
+
+
+def lane_text(page: Page, method: str) -> str:
+    spans = page.locator(f".ssd-lane[data-method={method}] .ssd-token")
+    return "".join(spans.all_text_contents())
+
+
+def test_a_run_fills_lanes_verdict_scoreboard_and_charts(visitor: Visitor) -> None:
+    page = visitor.open()
+    run(page, "write")
+    visitor.finish()
+    verdict = page.locator(".ssd-verdict")
+    expect(verdict).to_contain_text("Identical")
+    expect(verdict).to_contain_text("16 of 16 tokens; 16 of 16 logit rows equal to the last bit")
+    assert page.locator(".ssd-board thead th").all_text_contents() == [
+        "Autoregressive",
+        "Speculative",
+        "Staged",
+    ]
+    texts = {lane_text(page, name) for name in ("autoregressive", "speculative", "staged")}
+    assert len(texts) == 1
+    expect(page.locator(".js-plotly-plot")).to_have_count(2, timeout=30_000)
+
+
+def test_tokens_carry_their_origin_and_open_a_card(visitor: Visitor) -> None:
+    page = visitor.open()
+    run(page, "write")
+    visitor.finish()
+    lane = page.locator(".ssd-lane[data-method=staged]")
+    for origin in ("ngram", "draft", "target"):
+        assert lane.locator(f".ssd-{origin}").count() > 0
+    lane.locator(".ssd-text").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    card = page.locator(".ssd-card")
+    expect(card).to_be_visible()
+    for words in ("Token", "Id", "Round", "Depth", "N-gram"):
+        expect(card).to_contain_text(words)
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+
+
+def test_stop_keeps_partial_results_and_the_next_run_starts_clean(visitor: Visitor) -> None:
+    page = visitor.open()
+    run(page, "slow", tokens=500)
+    page.wait_for_selector(".ssd-token")
+    page.wait_for_selector("#ssd-stop:not([disabled])")
+    page.click("#ssd-stop")
+    page.wait_for_selector('.ssd-status[data-kind="stopped"]', timeout=10_000)
+    assert 0 < page.locator(".ssd-token").count() < 500
+    expect(page.locator(".ssd-verdict")).not_to_contain_text("Identical")
+    expect(page.locator("#ssd-run")).to_be_enabled()
+    run(page, "write", tokens=8)
+    visitor.finish()
+    expect(page.locator(".ssd-verdict")).to_contain_text("8 of 8 tokens")
+    for lane in page.locator(".ssd-lane").all():
+        assert lane.locator(".ssd-token").count() == 8
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_text(visitor: Visitor, text: str) -> None:
+    page = visitor.open()
+    run(page, f"say|{text}|\n", tokens=6)
+    visitor.finish()
+    for method in ("autoregressive", "speculative", "staged"):
+        assert lane_text(page, method) == (text + "\n") * 3
+    assert page.locator(".ssd-race img, .ssd-race script, .ssd-race b").count() == 0
+    page.locator(".ssd-lane[data-method=staged] .ssd-token").first.hover()
+    expect(page.locator(".ssd-card")).to_be_visible()
+    assert page.locator(".ssd-card img, .ssd-card script").count() == 0
+
+
+def test_a_refusal_is_one_sentence_and_leaves_the_results(visitor: Visitor) -> None:
+    page = visitor.open()
+    run(page, "write")
+    visitor.finish()
+    before = lane_text(page, "staged")
+    run(page, "  ")
+    expect(page.locator(".ssd-status")).to_contain_text("The prompt is empty")
+    assert lane_text(page, "staged") == before
+    expect(page.locator(".ssd-verdict")).to_contain_text("Identical")
+    expect(page.locator("#ssd-run")).to_be_enabled()
+
+
+def test_a_fault_shows_no_details(visitor: Visitor) -> None:
+    page = visitor.open()
+    run(page, "fail")
+    expect(page.locator(".ssd-status")).to_contain_text("failed on the server")
+    assert "secret" not in page.content()
+
+
+def test_the_race_replays_on_one_clock(visitor: Visitor) -> None:
+    page = visitor.open()
+    run(page, "write", tokens=32)
+    visitor.finish()
+    slider = page.locator(".ssd-replay input")
+    slider.focus()
+    page.keyboard.press("Home")
+    assert page.locator(".ssd-token:not(.ssd-unseen)").filter(visible=True).count() == 3  # legend
+    page.keyboard.press("ArrowRight")
+    seen = page.locator(".ssd-lane .ssd-token:not(.ssd-unseen)").count()
+    assert 0 < seen < 96
+    page.keyboard.press("End")
+    assert page.locator(".ssd-lane .ssd-token:not(.ssd-unseen)").count() == 96
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_phone_has_no_sideways_scroll(phone: Visitor, theme: str) -> None:
+    page = phone.open(f"?__theme={theme}")
+    run(page, "say|averyveryverylongwordwithoutanyspaceinitatall|\n", tokens=24)
+    phone.finish()
+    expect(page.locator(".js-plotly-plot")).to_have_count(2, timeout=30_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_two_visitors_see_only_their_own_text(visitor: Visitor, phone: Visitor) -> None:
+    first, second = visitor.open(), phone.open()
+    run(first, "slow|alpha", tokens=6)
+    run(second, "slow|beta", tokens=6)
+    visitor.finish()
+    phone.finish()
+    assert lane_text(first, "staged") == "alpha" * 6
+    assert lane_text(second, "staged") == "beta" * 6
+
+
+def test_chinese_throughout(chromium: Browser, fake_url: str) -> None:
+    context = chromium.new_context(locale="zh-CN", reduced_motion="reduce")
+    visitor = Visitor(context.new_page(), fake_url)
+    page = visitor.open()
+    expect(page.locator("#ssd-run")).to_have_text("运行")
+    run(page, "write")
+    visitor.finish()
+    expect(page.locator(".ssd-verdict")).to_contain_text("完全一致")
+    expect(page.locator(".ssd-board")).to_contain_text("加速比")
+    assert visitor.faults == []
+    context.close()

@@ -1,0 +1,19 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(autouse=True)
+def few_threads(request: pytest.FixtureRequest) -> None:
+    """Tiny models are fastest on one thread; tests of the real model use them all."""
+    if request.node.get_closest_marker("model") is None:
+        torch.set_num_threads(1)
+    else:
+        torch.set_num_threads(os.cpu_count() or 1)

@@ -1,0 +1,227 @@
+"""One device, one job at a time: the lab on an engine without models."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from compare.job import (
+    Ended,
+    Failed,
+    Job,
+    Judging,
+    LaneEnded,
+    Limits,
+    Loading,
+    Message,
+    Refused,
+    Setup,
+    Started,
+    Told,
+    Waiting,
+)
+from compare.lab import Lab
+from ssd.events import Step
+from tests.fake_engine import METHODS, FakeEngine, opener
+
+JOB = Job("write something", METHODS, max_new_tokens=8)
+LONG = Job("write something", METHODS, max_new_tokens=500)
+
+
+def lab_of(engine: FakeEngine, limits: Limits = Limits(), load_s: float = 0.0) -> Lab:
+    return Lab(opener(engine, load_s), METHODS, limits)
+
+
+def all_of(batches: Iterator[tuple[Message, ...]]) -> list[Message]:
+    return [message for batch in batches for message in batch]
+
+
+def until(batches: Iterator[tuple[Message, ...]], kind: type) -> list[Message]:
+    """The messages up to the batch with the first of `kind`."""
+    seen: list[Message] = []
+    for batch in batches:
+        seen += batch
+        if any(isinstance(message, kind) for message in batch):
+            return seen
+    raise AssertionError(f"no {kind.__name__} came")
+
+
+def tokens_of(messages: list[Message], method: str) -> int:
+    return sum(
+        len(message.event.tokens)
+        for message in messages
+        if isinstance(message, Told) and message.method == method
+        if isinstance(message.event, Step)
+    )
+
+
+def test_a_job_tells_its_whole_story_in_order() -> None:
+    messages = all_of(lab_of(FakeEngine()).run(JOB))
+    assert isinstance(messages[0], Loading)
+    assert isinstance(messages[1], Started)
+    assert [m.method for m in messages if isinstance(m, LaneEnded)] == list(METHODS)
+    assert [tokens_of(messages, method) for method in METHODS] == [8, 8, 8]
+    assert isinstance(messages[-2], Judging)
+    end = messages[-1]
+    assert isinstance(end, Ended) and end.reason == "finished"
+    assert [record["method"] for record in end.records] == list(METHODS)
+    assert set(end.summary["methods"]) == set(METHODS)
+
+
+def test_the_models_are_loaded_once_for_each_setup() -> None:
+    opened: list[Setup] = []
+    engine = FakeEngine()
+
+    def count(setup: Setup, report: object) -> FakeEngine:
+        opened.append(setup)
+        return engine
+
+    lab = Lab(count, METHODS, Limits())
+    fast = Job("write", METHODS, max_new_tokens=2, setup=Setup(numerics="fast"))
+    for job in (JOB, JOB, fast, JOB, fast):
+        all_of(lab.run(job))
+    assert opened == [JOB.setup, fast.setup]
+
+
+def test_the_lanes_are_rotated_and_the_records_are_not() -> None:
+    lab = lab_of(FakeEngine())
+    orders = []
+    for _ in range(3):
+        messages = all_of(lab.run(JOB))
+        orders.append(next(m.methods for m in messages if isinstance(m, Started)))
+        end = messages[-1]
+        assert isinstance(end, Ended)
+        assert [record["method"] for record in end.records] == list(METHODS)
+    assert orders == [METHODS, (*METHODS[1:], METHODS[0]), (*METHODS[2:], *METHODS[:2])]
+
+
+@pytest.mark.parametrize(
+    ("job", "word"),
+    [
+        (Job("", METHODS), "empty"),
+        (Job(" \n\t", METHODS), "empty"),
+        (Job("x" * 200_000, METHODS), "200000 characters"),
+        (Job("x", ()), "lane"),
+        (Job("x", ("staged", "beam")), "'beam'"),
+        (Job("x", ("staged", "staged")), "twice"),
+        (Job("x", METHODS, max_new_tokens=0), "from 1 to 512"),
+        (Job("x", METHODS, max_new_tokens=513), "from 1 to 512"),
+        (Job("word " * 2000, METHODS), "context"),
+    ],
+)
+def test_a_bad_job_is_refused_in_one_sentence(job: Job, word: str) -> None:
+    last = all_of(lab_of(FakeEngine()).run(job))[-1]
+    assert isinstance(last, Refused)
+    assert word in last.sentence and last.sentence.endswith(".")
+    assert last.sentence[0].isupper() and "\n" not in last.sentence
+
+
+def test_a_fault_is_told_without_its_details_and_the_next_job_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lab = lab_of(FakeEngine())
+    assert all_of(lab.run(Job("fail", METHODS)))[-1] == Failed()
+    assert "secret details" in caplog.text
+    assert isinstance(all_of(lab.run(JOB))[-1], Ended)
+
+
+def test_stop_ends_the_job_and_keeps_what_there_is() -> None:
+    lab = lab_of(FakeEngine(round_s=0.02))
+    batches = lab.run(LONG, visitor="a")
+    seen = until(batches, Told)
+    lab.stop("b")  # somebody else
+    lab.stop("a")
+    seen += all_of(batches)
+    end = seen[-1]
+    assert isinstance(end, Ended) and end.reason == "stopped"
+    assert 0 < tokens_of(seen, METHODS[0]) < 500
+    assert [record["method"] for record in end.records] == [METHODS[0]]
+    next_end = all_of(lab.run(JOB, visitor="a"))[-1]
+    assert isinstance(next_end, Ended) and next_end.reason == "finished"
+
+
+def test_stop_does_not_wait_for_a_load() -> None:
+    lab = lab_of(FakeEngine(), load_s=2.0)
+    batches = lab.run(JOB, visitor="a")
+    until(batches, Loading)
+    lab.stop("a")
+    start = time.monotonic()
+    assert isinstance(all_of(batches)[-1], Ended)
+    assert time.monotonic() - start < 1.5  # less than the load, which goes on
+    assert isinstance(all_of(lab.run(JOB))[-1], Ended)
+
+
+def test_the_time_budget_cuts_a_job() -> None:
+    lab = lab_of(FakeEngine(round_s=0.02), Limits(time_budget_s=0.2))
+    end = all_of(lab.run(LONG))[-1]
+    assert isinstance(end, Ended) and end.reason == "budget"
+
+
+def test_jobs_never_overlap_and_the_others_hear_their_place() -> None:
+    engine = FakeEngine(round_s=0.002)
+    lab = lab_of(engine)
+    heard: dict[int, list[Message]] = {}
+
+    def visit(number: int) -> None:
+        heard[number] = all_of(lab.run(JOB, visitor=str(number)))
+
+    threads = [threading.Thread(target=visit, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert engine.overlaps == 0
+    assert all(isinstance(messages[-1], Ended) for messages in heard.values())
+    assert any(isinstance(m, Waiting) for messages in heard.values() for m in messages)
+
+
+def test_an_abandoned_job_frees_the_device() -> None:
+    engine = FakeEngine(round_s=0.01)
+    lab = lab_of(engine)
+    batches = lab.run(LONG)
+    until(batches, Told)
+    batches.close()  # type: ignore[attr-defined]
+    end = all_of(lab.run(JOB))[-1]
+    assert isinstance(end, Ended) and end.reason == "finished"
+    assert engine.overlaps == 0
+
+
+def test_a_full_queue_refuses_and_a_stopped_wait_leaves_it() -> None:
+    lab = lab_of(FakeEngine(round_s=0.02), Limits(max_queue=1))
+    first, second = lab.run(LONG, visitor="1"), lab.run(LONG, visitor="2")
+    until(first, Started)
+    until(second, Waiting)
+    (refused,) = all_of(lab.run(JOB, visitor="3"))
+    assert isinstance(refused, Refused) and "queue is full" in refused.sentence
+    lab.stop("2")
+    end = all_of(second)[-1]
+    assert isinstance(end, Ended) and end.reason == "stopped" and not end.records
+    lab.stop("1")
+    all_of(first)
+    assert isinstance(all_of(lab.run(JOB, visitor="3"))[-1], Ended)
+
+
+def test_a_slow_reader_holds_the_engine_back_and_loses_nothing() -> None:
+    lab = lab_of(FakeEngine())
+    batches = lab.run(LONG)
+    messages = until(batches, Started)
+    time.sleep(0.3)
+    messages += all_of(batches)
+    assert tokens_of(messages, METHODS[-1]) == 500
+
+
+def test_batches_are_at_most_about_ten_a_second() -> None:
+    start = time.monotonic()
+    count = sum(1 for _ in lab_of(FakeEngine(round_s=0.003)).run(LONG))
+    assert count <= 10 * (time.monotonic() - start) + 2
+
+
+def test_limits_come_from_the_environment() -> None:
+    limits = Limits.from_environment({"SSD_MAX_NEW_TOKENS": "32", "SSD_TIME_BUDGET": "60"})
+    assert (limits.max_new_tokens, limits.time_budget_s, limits.max_queue) == (32, 60.0, 20)
+    for text in ("", "0", "-1", "1.5", "many"):
+        with pytest.raises(ValueError, match="SSD_MAX_QUEUE must be a whole number"):
+            Limits.from_environment({"SSD_MAX_QUEUE": text})

@@ -1,0 +1,158 @@
+"""Record files: what is written comes back, and what is not whole is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from compare.record_file import RecordReader, RecordWriter, VerdictRecord
+from compare.records import RunKey, RunRecord
+from tests.records_by_hand import ENVIRONMENT, failed, guessed, plain
+
+KEY = RunKey("staged", "p", 1)
+STEP_KEYS = "tokens origins tree path depth draft_passes time seconds draft_n draft_n_accepted"
+RUN_KEYS = (
+    "kind method prompt_id category repeat prompt_ids token_ids logit_hashes text finish_reason "
+    "steps seconds bytes_read error"
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of three records."""
+    path = tmp_path / "run.jsonl"
+    writer = RecordWriter.create(path, ENVIRONMENT)
+    for line in (plain((1, 2), RunKey("autoregressive", "p")), guessed(KEY), failed(RunKey("tree", "p"))):
+        writer.append(line)
+    writer.close()
+    return path
+
+
+def test_json_has_the_names_of_the_contract() -> None:
+    data = json.loads(json.dumps(guessed(KEY).to_json()))
+    assert list(data) == RUN_KEYS.split()
+    step = data["steps"][0]
+    assert list(step) == STEP_KEYS.split()
+    assert (step["depth"], step["draft_n"], step["draft_n_accepted"]) == (3, 4, 2)
+    assert set(step["tree"]) == {"tokens", "parents", "origins"}
+    assert set(step["seconds"]) == {"ngram", "draft", "target", "other"}
+    assert set(data["seconds"]) == {"prefill", "ngram", "draft", "target", "other"}
+
+
+def test_records_come_back_as_they_were(file: Path) -> None:
+    lines = list(RecordReader(file).lines())
+    assert lines[1] == guessed(KEY)
+    assert isinstance(lines[2], RunRecord)
+    assert lines[2].error == "it broke" and lines[2].seconds is None
+    first = json.loads(file.read_text().splitlines()[0])
+    assert first["kind"] == "environment" and first["schema"] == 1
+
+
+def test_a_verdict_comes_back_as_it_was(file: Path) -> None:
+    verdict = VerdictRecord(KEY, "NEAR-TIE", "why", 3, (4, 5), 0.1, 0.2)
+    writer = RecordWriter.resume(file, RecordReader(file).whole_bytes())
+    writer.append(verdict)
+    writer.close()
+    assert list(RecordReader(file).lines())[-1] == verdict
+
+
+def test_half_a_character_and_any_text_survive(tmp_path: Path) -> None:
+    writer = RecordWriter.create(tmp_path / "r", {**ENVIRONMENT, "note": "\ud800 春 \u2028"})
+    writer.close()
+    assert RecordReader(tmp_path / "r").environment()["note"] == "\ud800 春 \u2028"
+
+
+def test_an_output_is_never_overwritten(file: Path) -> None:
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match="--resume"):
+        RecordWriter.create(file, ENVIRONMENT)
+    assert file.read_bytes() == before
+
+
+def test_an_output_without_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot be written"):
+        RecordWriter.create(tmp_path / "no" / "r", ENVIRONMENT)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
+def test_a_full_disk_is_one_sentence() -> None:
+    writer = RecordWriter(Path("/dev/full"), io.FileIO("/dev/full", "r+"))
+    with pytest.raises(ValueError, match="takes no more"):
+        writer.append(guessed(KEY))
+
+
+def test_a_cut_last_line_is_dropped_with_a_word_and_resume_goes_on(file: Path) -> None:
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-20])
+    words: list[str] = []
+    lines = list(RecordReader(file, words.append).lines())
+    assert len(lines) == 2
+    assert any("line 4" in word for word in words)
+    writer = RecordWriter.resume(file, RecordReader(file).whole_bytes())
+    writer.append(failed(RunKey("tree", "p")))
+    writer.close()
+    assert file.read_bytes() == whole
+
+
+def test_what_is_read_again_is_read_with_the_word_once(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-20])
+    words: list[str] = []
+    list(RecordReader(file, words.append).lines())
+    assert len(words) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        (b'"time":0.5', b'"time":NaN', "NaN"),
+        (b'"time":0.5', b'"time":1e999', "1e999"),
+        (b'"time":0.5', b'"time":"x"', "number"),
+        (b'"time":0.5,', b"", "time"),
+        (b'"path":[1,3]', b'"path":[1,9]', "path"),
+        (b'"parents":[-1,0,1]', b'"parents":[-1,2,1]', "parents"),
+        (b'"parents":[-1,0,1]', b'"parents":[-1,0]', "uneven"),
+        (b'["ngram"', b'["ghost"', "ghost"),
+        (b'"kind":"run","method":"staged"', b'"kind":"walk","method":"staged"', "walk"),
+        (b'"prompt_id":"p","category":"toy","repeat":1', b'"prompt_id":"p"', "repeat"),
+        (b'"steps":[{"tokens":[1,2,3]', b'"steps":[[{"tokens":[1,2,3]', "JSON"),
+    ],
+)
+def test_a_bad_line_in_the_middle_is_named(file: Path, old: bytes, new: bytes, word: str) -> None:
+    file.write_bytes(file.read_bytes().replace(old, new, 1))
+    with pytest.raises(ValueError, match="line 3") as refusal:
+        list(RecordReader(file).lines())
+    assert word in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_a_second_record_of_one_run_is_refused(file: Path) -> None:
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([*lines, lines[1]]))
+    with pytest.raises(ValueError, match="line 5.*second time"):
+        list(RecordReader(file).lines())
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"", "not a record file"),
+        (b"{}\n", "not a record file"),
+        (b"[]\n", "line 1"),
+        (b'{"kind":"environment","schema":2}\n', "schema 2"),
+        (b'{"kind":"environment"', "cut"),
+        (b"\xff\xfe\x00\n", "line 1"),
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, content: bytes, word: str) -> None:
+    (tmp_path / "r").write_bytes(content)
+    with pytest.raises(ValueError, match=word):
+        list(RecordReader(tmp_path / "r").lines())
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "no"):
+        with pytest.raises(ValueError, match="cannot be read"):
+            RecordReader(path).environment()
