@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from queue import SimpleQueue
 
 from compare.job import (
     Ended,
@@ -26,7 +27,7 @@ from compare.job import (
     Told,
     Waiting,
 )
-from compare.lab_task import Line, QueueFull, Task
+from compare.lab_task import Line, Task
 
 _ENGINES_KEPT = 2
 _log = logging.getLogger(__name__)
@@ -35,8 +36,8 @@ _log = logging.getLogger(__name__)
 class Lab:
     """The owner of the device. Knows nothing of pages.
 
-    A worker thread holds the device for the whole of a job and gives it up when the engine has
-    really stopped, whatever became of the visitor.
+    One thread of its own does all the work, job after job: two never overlap whatever becomes of
+    their visitors, and what torch keeps per thread stays as the models were probed with.
     """
 
     def __init__(
@@ -46,33 +47,40 @@ class Lab:
         self._open_engine = open_engine
         self._engines: dict[Setup, Engine] = {}
         self._line = Line(limits.max_queue)
+        self._jobs: SimpleQueue[tuple[Job, Task[Message]]] = SimpleQueue()
         self._turns = itertools.count()
         self._tasks: dict[str, Task[Message]] = {}
+        threading.Thread(target=self._serve, name="engine", daemon=True).start()
 
     def run(self, job: Job, visitor: str = "") -> Iterator[tuple[Message, ...]]:
         """What happens to `job`, in batches of about a tenth of a second, some of them empty.
 
         Closing the iterator stops the job. `visitor` is the name by which `stop` finds it.
         """
-        if (refusal := self._refusal(job)) is not None:
-            yield (Refused(refusal),)
-            return
         task: Task[Message] = Task()
         try:
+            self._check(job)
             self._line.join(task)
-        except QueueFull as full:
-            yield (Refused(str(full)),)
+        except ValueError as refusal:
+            yield (Refused(_sentence(refusal)),)
             return
         self._tasks[visitor] = task
-        threading.Thread(target=self._work, args=(job, task), name="engine", daemon=True).start()
+        self._jobs.put((job, task))
+        told = 0
         try:
             while not task.is_over:
-                yield task.take()
-                if task.is_stopped and task.is_loading:
+                batch = task.take()
+                if (ahead := self._line.ahead(task)) not in (0, told):
+                    told = ahead
+                    batch = (Waiting(ahead), *batch)
+                yield batch
+                if task.is_stopped and not task.is_at_work:
                     yield (Ended("stopped", (), {}),)
                     return
         finally:
             task.abandon()
+            if not task.is_at_work:
+                self._line.leave(task)
             if self._tasks.get(visitor) is task:
                 del self._tasks[visitor]
 
@@ -81,47 +89,48 @@ class Lab:
         if (task := self._tasks.get(visitor)) is not None:
             task.stop()
 
-    def _refusal(self, job: Job) -> str | None:
-        """Why the job cannot run whatever the models are."""
-        limits, unknown = self.limits, [m for m in job.methods if m not in self.methods]
+    def _check(self, job: Job) -> None:
+        """Raises ValueError where the job cannot run whatever the models are."""
+        limits, known = self.limits, ", ".join(self.methods)
         if not job.prompt.strip():
-            return "The prompt is empty: write something for the model to answer."
+            raise ValueError("the prompt is empty: write something for the model to answer")
         if len(job.prompt) > limits.max_prompt_characters:
-            return (
-                f"The prompt has {len(job.prompt)} characters: shorten it to "
-                f"{limits.max_prompt_characters} or fewer."
+            raise ValueError(
+                f"the prompt has {len(job.prompt)} characters: shorten it to "
+                f"{limits.max_prompt_characters} or fewer"
             )
         if not job.methods:
-            return "No lane is chosen: choose at least one."
-        if unknown:
-            return f"Unknown method {unknown[0]!r}: choose among {', '.join(self.methods)}."
-        if len(set(job.methods)) < len(job.methods):
-            return "A method is named twice: name each once."
+            raise ValueError(f"no lane is chosen: choose at least one of {known}")
+        for method in job.methods:
+            if method not in self.methods:
+                raise ValueError(f"there is no method {method!r}: choose from {known}")
+            if job.methods.count(method) > 1:
+                raise ValueError(f"the method {method} is named more than once: name it once")
         if not 1 <= job.max_new_tokens <= limits.max_new_tokens:
-            return (
-                f"New tokens must lie from 1 to {limits.max_new_tokens}, got {job.max_new_tokens}."
+            raise ValueError(
+                f"new tokens must lie from 1 to {limits.max_new_tokens}, got {job.max_new_tokens}"
             )
-        return None
 
-    def _work(self, job: Job, task: Task[Message]) -> None:
-        """The worker thread: wait for the device, run, give it up."""
-        try:
-            with self._line.turn(task, lambda ahead: task.put(Waiting(ahead))) as is_ours:
-                if is_ours:
+    def _serve(self) -> None:
+        """The engine's thread: one job after another, for as long as the process lives."""
+        while True:
+            job, task = self._jobs.get()
+            try:
+                if not task.is_stopped:
                     self._run(job, task)
-                else:
-                    task.put(Ended("stopped", (), {}))
-        except ValueError as error:
-            task.put(Refused(_sentence(error)))
-        except Exception:
-            _log.exception("a job failed")
-            task.put(Failed())
-        finally:
-            task.finish()
+            except ValueError as error:
+                task.put(Refused(_sentence(error)))
+            except Exception:
+                _log.exception("a job failed")
+                task.put(Failed())
+            finally:
+                task.finish()
+                self._line.leave(task)
 
     def _run(self, job: Job, task: Task[Message]) -> None:
-        deadline = time.monotonic() + self.limits.time_budget_s
         engine = self._engine(job.setup, task)
+        task.begin()
+        deadline = time.monotonic() + self.limits.time_budget_s
         num_prompt_tokens = engine.num_prompt_tokens(job)
         shift = next(self._turns) % len(job.methods)
         methods = job.methods[shift:] + job.methods[:shift]
@@ -156,8 +165,7 @@ class Lab:
         if engine is None:
             while len(self._engines) >= _ENGINES_KEPT:
                 del self._engines[next(iter(self._engines))]
-            with task.loading():
-                engine = self._open_engine(setup, task.put)
+            engine = self._open_engine(setup, task.put)
         self._engines[setup] = engine
         return engine
 

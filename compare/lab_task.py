@@ -5,9 +5,6 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 Message = TypeVar("Message")
@@ -25,7 +22,7 @@ class Task(Generic[Message]):
         self._stop = threading.Event()
         self._gone = threading.Event()
         self._finished = threading.Event()
-        self._loading = threading.Event()
+        self._begun = threading.Event()
 
     @property
     def is_stopped(self) -> bool:
@@ -33,9 +30,9 @@ class Task(Generic[Message]):
         return self._stop.is_set()
 
     @property
-    def is_loading(self) -> bool:
-        """Whether the worker is where it cannot stop; nothing is lost by leaving it there."""
-        return self._loading.is_set()
+    def is_at_work(self) -> bool:
+        """Whether the worker has begun: before that, stopping it keeps nothing."""
+        return self._begun.is_set()
 
     @property
     def is_over(self) -> bool:
@@ -55,14 +52,9 @@ class Task(Generic[Message]):
         """The worker's last word."""
         self._finished.set()
 
-    @contextmanager
-    def loading(self) -> Iterator[None]:
-        """Mark what is inside as a part that cannot stop."""
-        self._loading.set()
-        try:
-            yield
-        finally:
-            self._loading.clear()
+    def begin(self) -> None:
+        """The worker is past waiting and loading; from here on it ends within one round."""
+        self._begun.set()
 
     def put(self, message: Message) -> None:
         """Hand over a message; waits for a slow reader, never for one who left."""
@@ -85,48 +77,30 @@ class Task(Generic[Message]):
         return tuple(batch)
 
 
-class QueueFull(Exception):
-    """Too many jobs are waiting."""
-
-
 class Line:
-    """The line before the device: first come, first served, one at a time."""
+    """Who is being served and who waits, first come, first served."""
 
     def __init__(self, max_waiting: int) -> None:
         self._max_waiting = max_waiting
-        self._changed = threading.Condition()
-        self._line: deque[object] = deque()
+        self._lock = threading.Lock()
+        self._line: list[object] = []
 
-    def join(self, task: Task[Message]) -> None:
-        """Take a place. Raises QueueFull. Whoever joins must take its `turn`."""
-        with self._changed:
+    def join(self, task: object) -> None:
+        """Take the last place. Raises ValueError where too many wait."""
+        with self._lock:
             if len(self._line) > self._max_waiting:
-                raise QueueFull(
-                    f"The queue is full: {self._max_waiting} are waiting; try again in a minute."
+                raise ValueError(
+                    f"the queue is full, {self._max_waiting} are waiting: try again in a minute"
                 )
             self._line.append(task)
 
-    @contextmanager
-    def turn(self, task: Task[Message], tell: Callable[[int], None]) -> Iterator[bool]:
-        """Hold the device inside; false where the task was stopped while it waited.
-
-        `tell` hears how many are ahead, whenever that changes.
-        """
-        ahead, told = self._ahead(task), 0
-        try:
-            while ahead and not task.is_stopped:
-                if ahead != told:
-                    tell(ahead)
-                    told = ahead
-                with self._changed:
-                    self._changed.wait(_BATCH_S)
-                ahead = self._ahead(task)
-            yield ahead == 0
-        finally:
-            with self._changed:
+    def leave(self, task: object) -> None:
+        """Give up the place, if there still is one."""
+        with self._lock:
+            if task in self._line:
                 self._line.remove(task)
-                self._changed.notify_all()
 
-    def _ahead(self, task: Task[Message]) -> int:
-        with self._changed:
-            return self._line.index(task)
+    def ahead(self, task: object) -> int:
+        """How many come first; 0 for one who is not in the line."""
+        with self._lock:
+            return self._line.index(task) if task in self._line else 0

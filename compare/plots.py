@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
@@ -41,40 +43,52 @@ def latency(records: Sequence[Mapping[str, Any]], names: Words, words: Words) ->
     `names`: what a method is called. `words`: `seconds` and `tokens`, the axes' titles.
     """
     figure = _figure(words["seconds"], words["tokens"])
-    for record in records:
-        if not record["steps"]:
-            continue
-        start = record["seconds"]["prefill"]
-        times, counts = [start], [0]
-        for step in record["steps"]:
-            times.append(start + step["time"])
-            counts.append(counts[-1] + len(step["tokens"]))
-        _add_steps(figure, record["method"], names, times, counts)
-    figure.update_xaxes(rangemode="tozero")
-    figure.update_yaxes(rangemode="tozero")
+    lines = [_line(record) for record in records if record["steps"]]
+    ends = sorted(line.times[-1] for line in lines)
+    for line in lines:
+        rank = ends.index(line.times[-1])
+        _add_line(figure, line, names.get(line.method, line.method), rank)
+    if ends:
+        figure.update_xaxes(range=[0, 1.12 * ends[-1]])
+        figure.update_yaxes(range=[0, 1.12 * max(line.counts[-1] for line in lines)])
     return figure
 
 
-def _add_steps(
-    figure: go.Figure, method: str, names: Words, times: Sequence[float], counts: Sequence[int]
-) -> None:
-    colour = COLOURS.get(method, _GREY)
-    name = names.get(method, method)
+@dataclass(frozen=True)
+class _Line:
+    """Tokens by time: `counts[i]` from `times[i]` on."""
+
+    method: str
+    times: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+def _line(record: Mapping[str, Any]) -> _Line:
+    start = record["seconds"]["prefill"]
+    times = (start, *(start + step["time"] for step in record["steps"]))
+    counts = itertools.accumulate((len(step["tokens"]) for step in record["steps"]), initial=0)
+    return _Line(record["method"], times, tuple(counts))
+
+
+def _add_line(figure: go.Figure, line: _Line, name: str, rank: int) -> None:
+    """Draw a line and its end, labelled on a side by `rank` so that close ends do not overlap."""
+    colour, end = COLOURS.get(line.method, _GREY), round(line.times[-1], 5)
+    dash = _DASHES.get(line.method, "solid")
     figure.add_scatter(
-        x=[round(time, 5) for time in times],
-        y=list(counts),
+        x=[round(time, 5) for time in line.times],
+        y=list(line.counts),
         name=name,
         mode="lines",
-        line={"shape": "hv", "color": colour, "width": 2, "dash": _DASHES.get(method, "solid")},
+        line={"shape": "hv", "color": colour, "width": 2, "dash": dash},
         hovertemplate="%{y} · %{x:.3f} s",
     )
     figure.add_scatter(
-        x=[round(times[-1], 5)],
-        y=[counts[-1]],
+        x=[end],
+        y=[line.counts[-1]],
         mode="markers+text",
-        marker={"color": colour, "size": 8, "symbol": _SYMBOLS.get(method, "circle")},
-        text=[f"{times[-1]:.2f} s"],
-        textposition="top left",
+        marker={"color": colour, "size": 8, "symbol": _SYMBOLS.get(line.method, "circle")},
+        text=[f"{end:.2f} s"],
+        textposition=("top left", "bottom right", "top right")[rank % 3],
         hoverinfo="skip",
         showlegend=False,
     )
@@ -104,6 +118,7 @@ def _add_rates(
     rows = [row for row in found["acceptance_by_depth"] if row["tried"]]
     rates = [row["accepted"] / row["tried"] for row in rows]
     bounds = [wilson(row["accepted"], row["tried"]) for row in rows]
+    points = list(zip(rates, bounds, strict=True))
     colour, symbol = COLOURS.get(method, _GREY), _SYMBOLS.get(method, "circle")
     few = [row["tried"] < _FEW for row in rows]
     figure.add_scatter(
@@ -120,8 +135,8 @@ def _add_rates(
         error_y={
             "type": "data",
             "symmetric": False,
-            "array": [round(high - rate, 5) for rate, (_, high) in zip(rates, bounds)],
-            "arrayminus": [round(rate - low, 5) for rate, (low, _) in zip(rates, bounds)],
+            "array": [round(high - rate, 5) for rate, (_, high) in points],
+            "arrayminus": [round(rate - low, 5) for rate, (low, _) in points],
             "color": colour,
             "thickness": 1.5,
             "width": 4,

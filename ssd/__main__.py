@@ -64,16 +64,20 @@ def _generate(args: argparse.Namespace) -> int:
         print()
         return EXIT_OK
     seconds = {"prefill": result.prefill_seconds, **asdict(result.seconds)}
-    print(json.dumps({
-        "method": args.method,
-        "prompt_ids": list(request.prompt),
-        "token_ids": list(result.tokens),
-        "text": "".join(pieces),
-        "finish_reason": result.finish_reason,
-        "target_passes": result.target_passes,
-        "draft_passes": result.draft_passes,
-        "seconds": seconds,
-    }))
+    print(
+        json.dumps(
+            {
+                "method": args.method,
+                "prompt_ids": list(request.prompt),
+                "token_ids": list(result.tokens),
+                "text": "".join(pieces),
+                "finish_reason": result.finish_reason,
+                "target_passes": result.target_passes,
+                "draft_passes": result.draft_passes,
+                "seconds": seconds,
+            }
+        )
+    )
     return EXIT_OK
 
 

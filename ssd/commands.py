@@ -116,20 +116,20 @@ def request_from(args: argparse.Namespace, pair: LoadedPair, text: str) -> Reque
     return Request(prompt, sampling, args.seed, stop)
 
 
-def progress_line() -> Callable[[object], None]:
+def progress_line() -> Callable[[Progress], None]:
     """A report of progress on stderr: one line that is rewritten on a terminal, else few lines."""
-    last = ["", 0.0]
+    last: tuple[str, float] = ("", 0.0)
+    is_terminal = sys.stderr.isatty()
 
-    def report(progress: object) -> None:
-        stage, done = getattr(progress, "stage"), getattr(progress, "done")
-        total = getattr(progress, "total")
+    def report(progress: Progress) -> None:
+        nonlocal last
         now = time.monotonic()
-        if stage == last[0] and now - float(last[1]) < (0.1 if sys.stderr.isatty() else 5.0):
+        if progress.stage == last[0] and now - last[1] < (0.1 if is_terminal else 5.0):
             return
-        last[0], last[1] = stage, now
-        share = f" {100 * done // total} %" if total else ""
-        end = "\r" if sys.stderr.isatty() else "\n"
-        print(f"\033[K{stage}{share}" if end == "\r" else f"{stage}{share}", end=end, file=sys.stderr)
+        last = (progress.stage, now)
+        share = f" {100 * progress.done // progress.total} %" if progress.total else ""
+        start, end = ("\033[K", "\r") if is_terminal else ("", "\n")
+        print(f"{start}{progress.stage}{share}", end=end, file=sys.stderr, flush=True)
 
     return report
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 
@@ -14,7 +15,7 @@ from ssd.model import LanguageModel, Pass
 
 WIDTHS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 _CONTEXT = 256
-_REPEATS = 5
+_REPEATS = 6
 
 
 @dataclass(frozen=True)
@@ -51,29 +52,28 @@ class Pricing:
 def measure(
     model: LanguageModel, clock: Callable[[], float], widths: Sequence[int] = WIDTHS
 ) -> PassCosts:
-    """The pass times of `model` behind a context of 256 tokens, medians of five.
+    """The pass times of `model` behind a context of 256 tokens.
 
-    `clock` is a meter's: it waits for the device.
+    Each is the shortest of several, taken in turn over the widths, so that other work on the
+    machine disturbs little. `clock` is a meter's: it waits for the device.
     """
     cache = model.new_cache()
-    seconds: list[float] = []
-    for width in (w for w in widths if w <= model.max_width):
-        rows = Pass(
-            tokens=torch.arange(width),
-            positions=torch.full((width,), min(_CONTEXT, model.context_length - 1)),
-            prefix=_CONTEXT,
-            first=_CONTEXT,
-            mask=torch.eye(width, dtype=torch.bool),
-        )
-        model.forward(rows, cache, width)
-        times = []
-        for _ in range(_REPEATS):
+    widths = [width for width in widths if width <= model.max_width]
+    shortest = dict.fromkeys(widths, math.inf)
+    for repeat in range(_REPEATS):
+        for width in widths:
+            rows = Pass(
+                tokens=torch.arange(width),
+                positions=torch.full((width,), min(_CONTEXT, model.context_length - 1)),
+                prefix=_CONTEXT,
+                first=_CONTEXT,
+                mask=torch.eye(width, dtype=torch.bool),
+            )
             start = clock()
             model.forward(rows, cache, width)
-            times.append(clock() - start)
-        median = statistics.median(times)
-        seconds.append(max(median, seconds[-1]) if seconds else median)
-    return PassCosts(tuple(widths[: len(seconds)]), tuple(seconds))
+            if repeat:  # the first one warms up
+                shortest[width] = min(shortest[width], clock() - start)
+    return PassCosts(tuple(widths), tuple(accumulate(shortest.values(), max)))
 
 
 def default_clock(device: torch.device) -> Callable[[], float]:

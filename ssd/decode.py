@@ -96,8 +96,7 @@ def _prefill(lane: Lane, proposer: Proposer, request: Request) -> Iterator[Event
     lane.target.keep(request.prompt)
 
     def parts() -> Iterator[int]:
-        for held in lane.target.fill():
-            yield held
+        yield from lane.target.fill()
         for _ in proposer.prefill(request.prompt):
             yield total
 

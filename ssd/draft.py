@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ssd import noise
 from ssd.cost import Pricing
-from ssd.grow import BEST_CHILD, Candidate, Guess, Limits, Path, as_tree, best_size, grow
+from ssd.grow import BEST_CHILD, Candidate, Guess, Guesses, Limits, Path, as_tree, best_size, grow
 from ssd.meter import Meter
 from ssd.model import CachedModel
 from ssd.ngram import NGram
@@ -132,7 +132,7 @@ class _Growth:
         self._spent_s = 0.0
 
     def grown(self) -> list[Candidate]:
-        """The final tree: draft passes until no unread row could matter, or none is worth a pass."""
+        """The final tree: draft passes until no unread row could matter or is worth a pass."""
         while True:
             candidates = grow(self._guesses, self._limits)
             candidates, unread = self._unread(candidates)
@@ -150,7 +150,7 @@ class _Growth:
             kept = candidates
         is_full = len(candidates) >= self._limits.num_nodes
         floor = candidates[-1].probability if is_full else 0.0
-        paths = [()] if () not in self._drafted else []
+        paths: list[Path] = [()] if () not in self._drafted else []
         paths += [
             c.path
             for c in candidates
@@ -182,10 +182,7 @@ class _Growth:
         with self._stage.meter.time("ngram"):
             for start in unread[:2]:
                 depth = self._limits.max_depth - len(start) - 1
-                ahead = grow(
-                    lambda path, start=start: ngram.guesses((*start, *path))[:2],
-                    Limits(policy.num_ahead, depth),
-                )
+                ahead = grow(_after(ngram, start), Limits(policy.num_ahead, depth))
                 for candidate in ahead:
                     path = (*start, *candidate.path)
                     if candidate.probability > 0.2 and path not in self._drafted:
@@ -240,6 +237,11 @@ class _Growth:
             with self._stage.meter.time("ngram"):
                 self._foreseen[path] = self._stage.ngram.guesses(path)
         return self._foreseen[path]
+
+
+def _after(ngram: NGram, start: Path) -> Guesses:
+    """The N-gram's two best guesses after `start` and a path."""
+    return lambda path: ngram.guesses((*start, *path))[:2]
 
 
 def _merged(drafted: list[Guess] | None, foreseen: list[Guess]) -> list[Guess]:

@@ -14,7 +14,7 @@ FinishReason = Literal["stop", "length", "context", "cancelled"]
 
 @dataclass(frozen=True)
 class StageSeconds:
-    """Seconds by stage; `target` and `draft` are forwards alone, `other` is all that is not named."""
+    """Seconds by stage; `target` and `draft` are forwards alone, `other` is all without a name."""
 
     ngram: float = 0.0
     draft: float = 0.0

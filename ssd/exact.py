@@ -110,5 +110,5 @@ def hash_rows(logits: Tensor) -> tuple[str, ...]:
     return tuple(hashlib.blake2b(_bytes(row), digest_size=8).hexdigest() for row in logits)
 
 
-def _bytes(values: Tensor) -> memoryview:
-    return memoryview(values.contiguous().cpu().view(torch.uint8).numpy()).cast("B")
+def _bytes(values: Tensor) -> bytes:
+    return values.contiguous().cpu().view(torch.uint8).numpy().tobytes()

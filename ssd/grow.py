@@ -47,7 +47,7 @@ class Limits:
 
 
 def grow(guesses: Guesses, limits: Limits) -> list[Candidate]:
-    """The likeliest paths, best first, so that every beginning of the list is the best tree of its size.
+    """The likeliest paths, best first: every beginning of the list is the best tree of its size.
 
     With true probabilities no tree of as many nodes settles more tokens (OPT-Tree, arXiv
     2406.17276). `guesses(path)` are the children to consider after `path`.

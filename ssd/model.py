@@ -90,7 +90,7 @@ class CachedModel:
         return (len(self._held) + len(self._tokens)) * self._cache.slot_bytes
 
     def keep(self, context: Sequence[int]) -> None:
-        """Turn to `context`: keep the memo's longest part that leads to its last token, the root."""
+        """Turn to `context`: keep the longest part of the memo that leads to its root."""
         before_root = context[:-1]
         num_held = len(self._held)
         if list(before_root[:num_held]) != self._held:
@@ -105,7 +105,8 @@ class CachedModel:
 
     def _adopt(self, tokens: Sequence[int]) -> None:
         """Move the nodes along `tokens`, as far as they go, behind the held ids."""
-        children = {(p, t): node for node, (p, t) in enumerate(zip(self._parents, self._tokens))}
+        edges = zip(self._parents, self._tokens, strict=True)
+        children = {edge: node for node, edge in enumerate(edges)}
         node, path = NO_PARENT, []
         for token in tokens:
             if (node, token) not in children:

@@ -1,8 +1,8 @@
 """Keyed Gumbel noise: a pure function of (seed, position, token id), never a stream.
 
-The bits are SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) over a key that mixes seed and position,
-so neighbouring seeds and positions share nothing. Computed on the host with 64-bit integers and
-float64 logarithms, rounded once to float32: the same on every device.
+The bits are SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) over a key that mixes seed and
+position, so neighbouring seeds and positions share nothing. Computed on the host with 64-bit
+integers and float64 logarithms, rounded once to float32: the same on every device.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def bits(seed: int, position: int, ids: NDArray[np.int64]) -> NDArray[np.uint64]
 
 
 def uniform(seed: int, position: int, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Numbers strictly between 0 and 1, one for each id: multiples of 2^-53, zero taken as a half."""
+    """Numbers strictly between 0 and 1, one for each id: multiples of 2^-53, a half for zero."""
     return np.maximum(bits(seed, position, ids).astype(np.float64), 0.5) * _TO_UNIT
 
 

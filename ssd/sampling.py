@@ -1,4 +1,4 @@
-"""From logits to the token: processors, and the keyed choice (DESIGN: one rule for every temperature)."""
+"""From logits to the token: processors and the keyed choice, one rule for every temperature."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ class Sampling:
         if self.is_greedy:
             law = np.zeros(len(scores))
             law[int(np.argmax(scores))] = 1.0
-            return law
-        weights = np.exp(scores.astype(np.float64) - float(scores.max()))
-        law = weights / weights.sum()
+        else:
+            law = np.exp(scores.astype(np.float64) - float(scores.max()))
+            law /= law.sum()
         return law
 
 

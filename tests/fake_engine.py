@@ -79,8 +79,13 @@ class FakeEngine:
             "kind": "run",
             "method": method,
             "steps": steps,
-            "seconds": {"prefill": 0.05, "ngram": 0.1 * now, "draft": 0.2 * now,
-                        "target": 0.6 * now, "other": 0.1 * now},
+            "seconds": {
+                "prefill": 0.05,
+                "ngram": 0.1 * now,
+                "draft": 0.2 * now,
+                "target": 0.6 * now,
+                "other": 0.1 * now,
+            },
             "token_ids": list(range(done)),
         }
 

@@ -27,11 +27,12 @@ from compare.lab import Lab
 from ssd.events import Step
 from tests.fake_engine import METHODS, FakeEngine, opener
 
+DEFAULTS = Limits()
 JOB = Job("write something", METHODS, max_new_tokens=8)
 LONG = Job("write something", METHODS, max_new_tokens=500)
 
 
-def lab_of(engine: FakeEngine, limits: Limits = Limits(), load_s: float = 0.0) -> Lab:
+def lab_of(engine: FakeEngine, limits: Limits = DEFAULTS, load_s: float = 0.0) -> Lab:
     return Lab(opener(engine, load_s), METHODS, limits)
 
 
@@ -106,7 +107,7 @@ def test_the_lanes_are_rotated_and_the_records_are_not() -> None:
         (Job("x" * 200_000, METHODS), "200000 characters"),
         (Job("x", ()), "lane"),
         (Job("x", ("staged", "beam")), "'beam'"),
-        (Job("x", ("staged", "staged")), "twice"),
+        (Job("x", ("staged", "staged")), "more than once"),
         (Job("x", METHODS, max_new_tokens=0), "from 1 to 512"),
         (Job("x", METHODS, max_new_tokens=513), "from 1 to 512"),
         (Job("word " * 2000, METHODS), "context"),

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
+from gradio.events import api
 
 from compare.job import Limits
 from compare.lab import Lab
 from compare.page import words
 from compare.page.api import compare_endpoint
 from compare.page.callbacks import Callbacks
-from compare.page.view import CSS, RaceView
+from compare.page.view import CSS, race_view
 
 DEFAULT_METHODS = ("autoregressive", "speculative", "staged")
 _PRECISIONS = ("auto", "bf16", "fp32", "fp16")
@@ -29,11 +30,12 @@ def build(lab: Lab) -> gr.Blocks:
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     callbacks = Callbacks(lab)
     num_threads = lab.limits.max_queue + 1
-    with gr.Blocks(
+    page: gr.Blocks = gr.Blocks(
         title="Staged speculative decoding lab",
         analytics_enabled=False,
         delete_cache=(3600, 3600),
-    ) as page:
+    )
+    with page:
         gr.HTML(
             html_template=_TITLE,
             js_on_load=None,
@@ -45,7 +47,7 @@ def build(lab: Lab) -> gr.Blocks:
             with gr.Column(scale=2, min_width=300):
                 settings = _settings(lab.limits)
         advanced = _advanced(lab.methods)
-        race = RaceView(DEFAULT_METHODS)
+        race = race_view(DEFAULT_METHODS)
         charts = _charts()
         started = gr.on(
             [run.click, prompt.submit],
@@ -60,7 +62,7 @@ def build(lab: Lab) -> gr.Blocks:
         )
         assert started is not None
         stop.click(callbacks.stop, queue=False, show_progress="hidden", api_visibility="private")
-        gr.api(
+        api(
             compare_endpoint(lab),
             api_name="compare",
             concurrency_id="engine",

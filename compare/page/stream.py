@@ -83,5 +83,6 @@ def _told(message: Told) -> dict[str, Any]:
 
 
 def _line(data: dict[str, Any]) -> str:
-    """One line; ASCII only, so that half a surrogate or a line separator cannot break it."""
-    return json.dumps(data, separators=(",", ":"), allow_nan=False) + "\n"
+    """One line; ASCII without `<`, so that nothing in it can break a line or look like markup."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c") + "\n"

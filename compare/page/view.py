@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
@@ -16,34 +15,19 @@ CSS = WEB / "page.css"
 _SCRIPTS = ("dom.js", "card.js", "lane.js", "board.js", "replay.js", "race.js")
 
 
-class RaceView(gr.HTML):
+def race_view(methods: Sequence[str]) -> gr.HTML:
     """A component whose value is the stream of `compare.page.stream`.
 
     Its template is static and its script makes text nodes only: whatever a model or a visitor wrote
-    is never HTML, and never reaches a template.
+    is never HTML, and never reaches a template. Not a subclass of `gr.HTML`: for one of those
+    Gradio writes a stub file beside the source at import.
     """
-
-    def __init__(self, methods: Sequence[str]) -> None:
-        super().__init__(
-            html_template='<div class="ssd-race" role="group"></div>',
-            js_on_load=_script(methods),
-            apply_default_css=False,
-            elem_id="ssd-race",
-        )
-
-    def get_block_name(self) -> str:
-        return "html"
-
-    def preprocess(self, payload: str | None) -> str | None:
-        """Nothing: what a browser sends for this component is not read."""
-        return None
-
-    def postprocess(self, value: str | None) -> str | None:
-        """The stream as it is; it is data, not HTML."""
-        return value
-
-    def api_info(self) -> dict[str, Any]:
-        return {"type": "string"}
+    return gr.HTML(
+        html_template='<div class="ssd-race" role="group"></div>',
+        js_on_load=_script(methods),
+        apply_default_css=False,
+        elem_id="ssd-race",
+    )
 
 
 def _script(methods: Sequence[str]) -> str:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ssd.exact import Numerics
+from ssd.models.checkpoint import read_checkpoint
 from ssd.models.llama import layers
 from ssd.models.transformer import Linear, RMSNorm, Transformer, Weights
 from ssd.ngram import KatzTable
+
+if TYPE_CHECKING:
+    from transformers import LlamaModel
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 _CARD, _KATZ, _SHARDS = "draft.json", "katz.npz", "draft-*.safetensors"
@@ -35,10 +40,7 @@ def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAss
 
     Raises ValueError where the files are missing or of another target.
     """
-    card = json.loads((folder / _CARD).read_text())
-    tensors: dict[str, Tensor] = {}
-    for path in sorted(folder.glob(_SHARDS)):
-        tensors.update(load_file(path))
+    card, tensors = _card(folder), _tensors(folder)
     embedding = target.weights.embedding
     if card["width"] != embedding.shape[1] or card["vocab_size"] != embedding.shape[0]:
         raise ValueError(
@@ -63,10 +65,46 @@ def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAss
     return Transformer(architecture, weights, Numerics()), asset
 
 
+def read_draft_tensors(folder: Path, target: Path) -> tuple[LlamaModel, tuple[Tensor, Tensor]]:
+    """The draft in `folder` as transformers' module, in float32, and its head: rows and their ids.
+
+    For training alone; `target` is the target's folder.
+    """
+    from transformers import LlamaConfig, LlamaModel
+
+    card, tensors = _card(folder), _tensors(folder)
+    config = LlamaConfig.from_pretrained(target)
+    config.num_hidden_layers = card["num_layers"]
+    embedding = read_checkpoint(target).tensors["model.embed_tokens.weight"]
+    head_ids = tensors.pop("head_ids").long()
+    body = LlamaModel(config)
+    state = {name: tensor.float() for name, tensor in tensors.items()}
+    body.load_state_dict({**state, "embed_tokens.weight": embedding.float()})
+    return body.eval(), (embedding[head_ids].float(), head_ids)
+
+
+def _card(folder: Path) -> dict[str, Any]:
+    path = folder / _CARD
+    if not path.is_file():
+        raise ValueError(f"expected a draft in {folder}, got no {_CARD} there: train one first")
+    card: dict[str, Any] = json.loads(path.read_text())
+    return card
+
+
+def _tensors(folder: Path) -> dict[str, Tensor]:
+    tensors: dict[str, Tensor] = {}
+    for path in sorted(folder.glob(_SHARDS)):
+        tensors.update(load_file(path))
+    return tensors
+
+
+def update_card(folder: Path, figures: dict[str, float]) -> None:
+    """Write `figures` into the card of the draft in `folder`."""
+    (folder / _CARD).write_text(json.dumps({**_card(folder), **figures}, indent=1) + "\n")
+
+
 def write_draft(folder: Path, tensors: dict[str, Tensor], card: dict[str, object]) -> None:
     """Store a draft in files under 10 MB, and its card."""
-    from safetensors.torch import save_file
-
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(_SHARDS):
         old.unlink()
@@ -98,5 +136,3 @@ def write_katz(folder: Path, table: KatzTable) -> None:
     np.savez_compressed(
         folder / _KATZ, keys=table.keys, tokens=table.tokens, probabilities=table.probabilities
     )
-
-

@@ -23,7 +23,7 @@ def transformer(
     dtype: torch.dtype,
     device: torch.device,
 ) -> Transformer:
-    """The model of a checkpoint, in `dtype` on `device`. Raises ValueError for an unknown family."""
+    """The model of a checkpoint. Raises ValueError for a family that is not computed here."""
     name = config.get("model_type")
     if name not in _FAMILIES:
         raise ValueError(
@@ -37,7 +37,7 @@ def transformer(
 
 
 def fingerprint(weights: Weights) -> str:
-    """A short hash that tells weights apart: of every tensor's shape, dtype and a thousand numbers."""
+    """A short hash that tells weights apart: of a thousand numbers of every tensor."""
     digest = hashlib.blake2b(digest_size=8)
     for tensor in _tensors(weights):
         flat = tensor.detach().reshape(-1)

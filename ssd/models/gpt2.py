@@ -33,7 +33,9 @@ def architecture(config: Mapping[str, Any]) -> Architecture:
     )
 
 
-def weights(config: Mapping[str, Any], tensors: Mapping[str, Tensor], dtype: torch.dtype) -> Weights:
+def weights(
+    config: Mapping[str, Any], tensors: Mapping[str, Tensor], dtype: torch.dtype
+) -> Weights:
     """All weights in `dtype`, from tensors named as in transformers."""
     bare = {name.removeprefix("transformer."): value.to(dtype) for name, value in tensors.items()}
     epsilon = float(config.get("layer_norm_epsilon", 1e-5))

@@ -69,7 +69,9 @@ def layers(
     return tuple(block(f"layers.{number}") for number in range(shape.num_layers))
 
 
-def weights(config: Mapping[str, Any], tensors: Mapping[str, Tensor], dtype: torch.dtype) -> Weights:
+def weights(
+    config: Mapping[str, Any], tensors: Mapping[str, Tensor], dtype: torch.dtype
+) -> Weights:
     """All weights in `dtype`, from tensors named as in transformers."""
     bare = {name.removeprefix("model."): value for name, value in tensors.items()}
     epsilon = float(config.get("rms_norm_eps", 1e-6))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,11 +19,11 @@ from ssd.models import machine
 from ssd.models.assets import ASSETS, DraftAsset, read_draft, read_katz
 from ssd.models.checkpoint import read_checkpoint
 from ssd.models.device import choose_device, choose_dtype
+from ssd.models.download import Progress, Report
 from ssd.models.families import fingerprint, transformer
 from ssd.models.fetch import default_cache, embedded_target, given_folder
 from ssd.models.hub import hub_folder
 from ssd.models.pairs import PAIRS, PairSpec
-from ssd.models.download import Progress, Report
 from ssd.models.transformer import Transformer
 from ssd.ngram import KatzTable
 from ssd.text import TextCodec
@@ -138,10 +137,8 @@ def _draft(
 ) -> tuple[Transformer, DraftAsset]:
     if spec.draft is None:
         return read_draft(ASSETS, target)
-    name = spec.draft.split("/")[-1]
-    root = options.model_dir or (Path(os.environ["SSD_MODELS"]) if "SSD_MODELS" in os.environ else None)
-    inside = root / name if root is not None else None
-    folder = inside if inside is not None and inside.is_dir() else hub_folder(spec.draft, report)
+    folder = given_folder(spec.draft.split("/")[-1], options.model_dir)
+    folder = folder or hub_folder(spec.draft, report)
     checkpoint = read_checkpoint(folder)
     embedding = target.weights.embedding
     model = transformer(checkpoint.config, checkpoint.tensors, embedding.dtype, embedding.device)
@@ -198,7 +195,6 @@ def _key(model: Transformer, *parts: object) -> str:
         dtype=str(embedding.dtype),
         parts=parts,
     )
-
 
 
 def _description(

@@ -23,13 +23,15 @@ def hardware(device: torch.device) -> str:
     except OSError:
         lines = []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    model = [line.split(":", 1)[1].strip() for line in lines if line.startswith(("model\t", "stepping"))]
+    model = [
+        line.split(":", 1)[1].strip() for line in lines if line.startswith(("model\t", "stepping"))
+    ]
     name = names[0] if names else platform.processor() or platform.machine()
     return f"{name} ({'.'.join(model[:2])})" if model else name
 
 
 def key(device: torch.device, **parts: object) -> str:
-    """A short name for everything that a measurement depends on: hardware, threads, versions, `parts`."""
+    """A short name for all that a measurement depends on: hardware, threads, versions, `parts`."""
     whole = {
         "hardware": hardware(device),
         "capability": torch.backends.cpu.get_cpu_capability(),

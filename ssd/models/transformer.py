@@ -114,7 +114,7 @@ Norm = RMSNorm | LayerNorm
 
 @dataclass(frozen=True)
 class Layer:
-    """One block: x + attention(norm x), then x + mlp(norm x). `qkv` holds q, k, v one above another.
+    """One block: x + attention(norm x), then x + mlp(norm x). `qkv` is q, k, v in one matrix.
 
     With rotary positions, the rows of q and k are interleaved so that the two numbers of each
     rotated pair are neighbours (see `interleave`).
@@ -284,5 +284,3 @@ def _bias(rows: Pass, group: int, dtype: torch.dtype, device: torch.device) -> T
     tail = torch.zeros(rows.mask.shape, dtype=dtype).masked_fill_(~rows.mask, float("-inf"))
     bias = F.pad(tail, (rows.prefix, 0))
     return bias.repeat(group, 1).to(device)
-
-

@@ -65,9 +65,7 @@ def accept(
 Uniforms = Callable[[int], tuple[float, float]]
 
 
-def rejection(
-    tree: TokenTree, logits: Tensor, context: Sequence[int], request: Request
-) -> Verdict:
+def rejection(tree: TokenTree, logits: Tensor, context: Sequence[int], request: Request) -> Verdict:
     """The verdict of rejection sampling on a chain with `draft_rows`. `logits`: `[N, V]`."""
     sampling = request.sampling
 

@@ -7,8 +7,6 @@ that the target emitted, so its softmax is a forecast of the target's choice.
 
 from __future__ import annotations
 
-import json
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -16,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaModel
+
+from ssd.models.assets import write_draft
 
 _HELD_OUT = 0.05
 _IGNORE = -100
@@ -48,13 +48,19 @@ class Corpus:
             Corpus(self.tokens[at:], self.length[cut:], self.prompt[cut:]),
         )
 
+    def documents(self) -> Iterator[tuple[list[int], int]]:
+        """Each document's ids, and how many of them are the prompt."""
+        ends = self.length.cumsum()
+        for end, length, prompt in zip(ends, self.length, self.prompt, strict=True):
+            yield self.tokens[end - length : end].tolist(), int(prompt)
+
     def frequent_ids(self, count: int) -> np.ndarray:
         """The `count` most frequent ids, ascending."""
         frequency = np.bincount(self.tokens)
         return np.sort(np.argsort(-frequency, kind="stable")[:count])
 
     def batches(self, num_tokens: int, rng: np.random.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-        """Padded (ids, is_answer) pairs of about `num_tokens`, documents of like length together."""
+        """Padded (ids, is_answer) of about `num_tokens` each, documents of like length together."""
         starts = self.length.cumsum() - self.length
         order = np.argsort(self.length + rng.uniform(0, 24, len(self.length)), kind="stable")
         groups: list[list[int]] = [[]]
@@ -96,6 +102,8 @@ class Draft(nn.Module):
         config.num_hidden_layers = len(settings.layers)
         weights = load_file(target_dir / "model.safetensors")
         embedding = weights["model.embed_tokens.weight"]
+        self.to_row: Tensor
+        self.head: Tensor
         self.body = LlamaModel(config)
         self.body.load_state_dict(_pruned(weights, settings.layers))
         self.body.embed_tokens.weight.requires_grad_(False)
@@ -131,7 +139,9 @@ def _optimizers(draft: Draft, settings: Settings) -> list[torch.optim.Optimizer]
     matrices = [p for p in draft.parameters() if p.requires_grad and p.ndim == 2]
     vectors = [p for p in draft.parameters() if p.requires_grad and p.ndim == 1]
     return [
-        torch.optim.Muon(matrices, lr=settings.lr, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.Muon(
+            matrices, lr=settings.lr, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"
+        ),
         torch.optim.AdamW(vectors, lr=settings.lr, weight_decay=0.0),
     ]
 
@@ -156,71 +166,111 @@ def agreement(draft: Draft, corpus: Corpus, batch_tokens: int) -> tuple[float, f
     return hits / total, loss / total
 
 
-def train(
-    target_dir: Path,
-    corpus_file: Path,
-    out: Path,
-    settings: Settings,
-    report: Callable[[str], None],
-) -> None:
-    """Train a draft into the folder `out`; goes on from its checkpoint where there is one."""
-    torch.manual_seed(settings.seed)
-    training, held_out = Corpus.load(corpus_file).split()
-    head_ids = training.frequent_ids(settings.num_ids)
-    draft = Draft(target_dir, settings, head_ids)
-    optimizers = _optimizers(draft, settings)
-    step, seen, epoch = 0, 0, 0
-    out.mkdir(parents=True, exist_ok=True)
-    checkpoint = out / "checkpoint.pt"
-    if checkpoint.exists():
-        state = torch.load(checkpoint, weights_only=True)
-        draft.load_state_dict(state["draft"])
-        for optimizer, stored in zip(optimizers, state["optimizers"], strict=True):
+@dataclass
+class Progress:
+    """Where a training run stands."""
+
+    step: int = 0
+    seen: int = 0
+    epoch: int = 0
+
+
+class Trainer:
+    """A training run in the folder `out`; goes on from its checkpoint where there is one."""
+
+    def __init__(self, target_dir: Path, corpus: Corpus, settings: Settings, out: Path) -> None:
+        torch.manual_seed(settings.seed)
+        self._training, self._held_out = corpus.split()
+        self._settings, self._out = settings, out
+        head_ids = self._training.frequent_ids(settings.num_ids)
+        self._draft = Draft(target_dir, settings, head_ids)
+        self._optimizers = _optimizers(self._draft, settings)
+        self._progress = Progress()
+        out.mkdir(parents=True, exist_ok=True)
+        self._checkpoint = out / "checkpoint.pt"
+        if self._checkpoint.exists():
+            self._restore()
+
+    def run(self, report: Callable[[str], None]) -> None:
+        """Train to the end, store the draft and its card."""
+        settings, progress = self._settings, self._progress
+        start, start_seen = time.monotonic(), progress.seen
+        while progress.seen < settings.num_tokens:
+            rng = np.random.default_rng(progress.epoch)
+            for ids, is_answer in self._training.batches(settings.batch_tokens, rng):
+                loss = self._step(ids, is_answer)
+                if progress.step % 10 == 0:
+                    speed = (progress.seen - start_seen) / (time.monotonic() - start)
+                    left = max(0, settings.num_tokens - progress.seen) / speed / 60
+                    report(
+                        f"step {progress.step}  {progress.seen / 1e6:.2f}M tokens  loss {loss:.3f}"
+                        f"  {speed:.0f} tokens/s  {left:.0f} min left"
+                    )
+                if progress.step % 50 == 0:
+                    self._save()
+                if progress.step % 100 == 0:
+                    report(f"step {progress.step}  held out: {self._figures()}")
+                if progress.seen >= settings.num_tokens:
+                    break
+            progress.epoch += 1
+        figures = self._figures()
+        report(f"done: {figures}")
+        _store(self._out, self._draft, settings, figures)
+
+    def _step(self, ids: Tensor, is_answer: Tensor) -> float:
+        progress, settings = self._progress, self._settings
+        factor = _lr_factor(progress.step, progress.seen / settings.num_tokens, settings)
+        for optimizer in self._optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = settings.lr * factor
+        with torch.autocast("cpu", torch.bfloat16):
+            logits, rows = self._draft(ids, is_answer)
+        loss = F.cross_entropy(logits.float(), rows, ignore_index=_IGNORE)
+        loss.backward()
+        for optimizer in self._optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        progress.step += 1
+        progress.seen += int(is_answer.sum())
+        return float(loss)
+
+    def _figures(self) -> dict[str, float]:
+        top1, nats = agreement(self._draft, self._held_out, self._settings.batch_tokens)
+        return {"top1": round(top1, 4), "loss_nats": round(nats, 4), "tokens": self._progress.seen}
+
+    def _save(self) -> None:
+        scratch = self._checkpoint.with_suffix(".tmp")
+        state = {
+            "draft": self._draft.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self._optimizers],
+            **asdict(self._progress),
+        }
+        torch.save(state, scratch)
+        scratch.replace(self._checkpoint)
+
+    def _restore(self) -> None:
+        state = torch.load(self._checkpoint, weights_only=True)
+        self._draft.load_state_dict(state["draft"])
+        for optimizer, stored in zip(self._optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(stored)
-        step, seen, epoch = state["step"], state["seen"], state["epoch"]
-    start, start_seen = time.monotonic(), seen
-    while seen < settings.num_tokens:
-        for ids, is_answer in training.batches(settings.batch_tokens, np.random.default_rng(epoch)):
-            factor = _lr_factor(step, seen / settings.num_tokens, settings)
-            for optimizer in optimizers:
-                for group in optimizer.param_groups:
-                    group["lr"] = settings.lr * factor
-            with torch.autocast("cpu", torch.bfloat16):
-                logits, rows = draft(ids, is_answer)
-            loss = F.cross_entropy(logits.float(), rows, ignore_index=_IGNORE)
-            loss.backward()
-            for optimizer in optimizers:
-                optimizer.step()
-                optimizer.zero_grad(set_to_none=True)
-            step, seen = step + 1, seen + int(is_answer.sum())
-            if step % 10 == 0:
-                speed = (seen - start_seen) / (time.monotonic() - start)
-                left = max(0, settings.num_tokens - seen) / speed / 60
-                report(f"step {step}  {seen / 1e6:.2f}M tokens  loss {loss.item():.3f}  "
-                       f"{speed:.0f} tokens/s  {left:.0f} min left")
-            if step % 50 == 0:
-                _save(checkpoint, draft, optimizers, step, seen, epoch)
-            if step % 100 == 0:
-                hits, nats = agreement(draft, held_out, settings.batch_tokens)
-                report(f"step {step}  held out: top-1 {hits:.4f}  loss {nats:.4f}")
-            if seen >= settings.num_tokens:
-                break
-        epoch += 1
-    hits, nats = agreement(draft, held_out, settings.batch_tokens)
-    report(f"done: held out top-1 {hits:.4f}  loss {nats:.4f}")
-    assert math.isfinite(nats)
-    state = {k: v.bfloat16() for k, v in draft.body.state_dict().items() if k != "embed_tokens.weight"}
-    save_file({**state, "head_ids": torch.from_numpy(head_ids)}, out / "draft.safetensors")
-    (out / "settings.json").write_text(json.dumps({**asdict(settings), "top1": hits, "loss": nats}))
+        self._progress = Progress(state["step"], state["seen"], state["epoch"])
 
 
-def _save(path: Path, draft: Draft, optimizers: list, step: int, seen: int, epoch: int) -> None:
-    scratch = path.with_suffix(".tmp")
-    torch.save({"draft": draft.state_dict(), "optimizers": [o.state_dict() for o in optimizers],
-                "step": step, "seen": seen, "epoch": epoch}, scratch)
-    scratch.replace(path)
-
-
-if __name__ == "__main__":
-    import sys
-    train(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), Settings(num_tokens=int(float(sys.argv[4]))), lambda m: print(m, flush=True))
+def _store(out: Path, draft: Draft, settings: Settings, figures: dict[str, float]) -> None:
+    """Write the draft and its card in the form that `ssd.models.assets` reads."""
+    config = draft.body.config
+    state = draft.body.state_dict()
+    tensors = {name: v.bfloat16() for name, v in state.items() if name != "embed_tokens.weight"}
+    head_ids = torch.nonzero(draft.to_row >= 0)[:, 0].to(torch.int32)
+    card = {
+        "num_layers": config.num_hidden_layers,
+        "context_length": config.max_position_embeddings,
+        "epsilon": config.rms_norm_eps,
+        "width": config.hidden_size,
+        "vocab_size": config.vocab_size,
+        "hope": round(figures["top1"], 3),
+        "sharpness": 1.0,
+        "settings": asdict(settings),
+        "held_out": figures,
+    }
+    write_draft(out, {"head_ids": head_ids, **tensors}, card)

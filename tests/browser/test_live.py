@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 from playwright.sync_api import expect
-
-import pytest
 
 from tests.browser.conftest import Visitor
 

@@ -1,0 +1,1 @@
+"""Slow twins of the product's fast paths: plain loops, nothing shared, never imported by it."""

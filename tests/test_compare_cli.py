@@ -1,0 +1,141 @@
+"""The command line of compare: refusals, exit codes, and what is printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from compare.__main__ import main
+from compare.record_file import Line, RecordWriter, VerdictRecord
+from compare.records import RunKey
+from tests.records_by_hand import ENVIRONMENT, edited, failed, guessed, plain
+
+REFERENCE = plain((1, 2, 3, 4, 5, 6), RunKey("autoregressive", "p"))
+STAGED = guessed(RunKey("staged", "p"))
+
+
+def _file(folder: Path, *lines: Line) -> Path:
+    path = folder / "run.jsonl"
+    writer = RecordWriter.create(path, ENVIRONMENT)
+    for line in lines:
+        writer.append(line)
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ("--limit 0", "--limit"),
+        ("--limit x", "whole number"),
+        ("--repeats 0", "--repeats"),
+        ("--methods magic", "magic"),
+        ("--methods staged,staged", "more than once"),
+        ("--methods ,", "at least one"),
+        ("--suite no-such-suite", "no suite"),
+        ("--suite .", "folder"),
+        ("--temperature -1", "--temperature"),
+        ("--temperature nan", "--temperature"),
+        ("--top-k -1", "--top-k"),
+        ("--top-p 0", "--top-p"),
+        ("--seed -1", "--seed"),
+        ("--max-new-tokens 0", "--max-new-tokens"),
+        ("--pair nobody", "pair"),
+        ("--precision fp8", "precision"),
+        ("--numerics wild", "numerics"),
+        ("--no-such-option", "--no-such-option"),
+    ],
+)
+def test_a_bad_argument_is_one_line_and_nothing_is_written(
+    options: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.jsonl"
+    assert _exit_code("run", "--out", str(out), *options.split()) == 2
+    printed = capsys.readouterr()
+    assert word in printed.err and printed.err.count("\n") == 1 and printed.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_exists_or_has_no_place_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _file(tmp_path, REFERENCE)
+    before = path.read_bytes()
+    for out, word in ((path, "--resume"), (tmp_path, "folder"), (tmp_path / "no" / "r", "no folder")):
+        assert _exit_code("run", "--out", str(out)) == 2
+        assert word in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_a_file_to_resume_is_checked_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _file(tmp_path, REFERENCE)
+    path.write_bytes(path.read_bytes().replace(b'"length"', b"NaN", 1))
+    before = path.read_bytes()
+    assert _exit_code("run", "--out", str(path), "--resume") == 2
+    assert "line 2" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_summary_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _file(tmp_path, REFERENCE, STAGED)
+    assert _exit_code("summary", str(path)) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("staged"))
+    assert "6.00x" in row and "1 IDENTICAL" in row and "6 of 6" in row and "66.7%" in row
+    assert _exit_code("summary", str(path), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["methods"]["staged"]["target_passes"] == 2
+
+
+def test_summary_knows_only_0_and_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = edited(STAGED, token_ids=(1, 2, 3, 4, 5, 7))
+    assert _exit_code("summary", str(_file(tmp_path, REFERENCE, bad))) == 0
+    assert "1 BUG" in capsys.readouterr().out
+    assert _exit_code("summary", str(tmp_path / "no")) == 2
+    assert _exit_code("summary", str(tmp_path)) == 2
+
+
+def test_verify_finds_good_records_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit_code("verify", str(_file(tmp_path, REFERENCE, STAGED))) == 0
+    assert "staged: 1 IDENTICAL" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        edited(STAGED, token_ids=(1, 2, 3, 4, 5, 7)),
+        edited(STAGED, logit_hashes=("0" * 16, *STAGED.logit_hashes[1:])),
+        edited(STAGED, logit_hashes=()),
+        edited(STAGED, steps=STAGED.steps[:1]),
+        edited(STAGED, prompt_ids=(1,)),
+    ],
+)
+def test_verify_finds_a_record_edited_by_hand(line: Line, tmp_path: Path) -> None:
+    assert _exit_code("verify", str(_file(tmp_path, REFERENCE, line))) == 3
+
+
+def test_verify_tells_a_failure_from_a_bug(tmp_path: Path) -> None:
+    path = _file(tmp_path, REFERENCE, failed(RunKey("staged", "p")))
+    assert _exit_code("verify", str(path)) == 4
+
+
+def test_a_claimed_near_tie_cannot_hide_a_parting_in_an_exact_configuration(tmp_path: Path) -> None:
+    parted = plain((1, 2, 9, 4, 5, 6), RunKey("tree", "p"))
+    verdict = VerdictRecord(parted.key, "BUG", "the ids part at token 2", 2)
+    assert _exit_code("verify", str(_file(tmp_path, REFERENCE, parted, verdict))) == 3
+
+
+def test_a_soak_refuses_what_it_varies(capsys: pytest.CaptureFixture[str]) -> None:
+    for options in ("--tokens 0", "--temperature 1", "--top-k 5"):
+        assert _exit_code("soak", *options.split()) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def _exit_code(*arguments: str) -> int:
+    try:
+        return main(list(arguments))
+    except SystemExit as end:
+        assert isinstance(end.code, int)
+        return end.code
