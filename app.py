@@ -20,7 +20,8 @@ def main() -> int:
         limits = Limits.from_environment(os.environ)
         port = int(os.environ.get("GRADIO_SERVER_PORT", "7860"))
         page = build(Lab(open_engine, METHODS, limits))
-        host = os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
+        is_space = "SPACE_ID" in os.environ
+        host = os.environ.get("GRADIO_SERVER_NAME", "0.0.0.0" if is_space else "127.0.0.1")
         _, url, _ = page.launch(
             server_name=host, server_port=port, prevent_thread_lock=True, **launch_settings()
         )

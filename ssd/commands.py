@@ -14,6 +14,7 @@ from ssd.noise import SEED_LIMIT
 
 if TYPE_CHECKING:
     from ssd.lanes import Guessing
+    from ssd.models.download import Progress
     from ssd.models.load import LoadedPair, Options
     from ssd.request import Request
 

@@ -16,6 +16,7 @@ from ssd.model import LanguageModel, Pass
 WIDTHS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 _CONTEXT = 256
 _REPEATS = 6
+_DRIFT = 1.25
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,13 @@ def measure(
             if repeat:  # the first one warms up
                 shortest[width] = min(shortest[width], clock() - start)
     return PassCosts(tuple(widths), tuple(accumulate(shortest.values(), max)))
+
+
+def has_drifted(known: PassCosts, now: PassCosts) -> bool:
+    """Whether pass times changed against each other by a quarter, or all of them by a half."""
+    pairs = zip(now.widths, now.seconds, strict=True)
+    growth = [seconds / known.at(width) for width, seconds in pairs]
+    return max(growth) > _DRIFT * min(growth) or max(growth) > 2 or min(growth) < 0.5
 
 
 def default_clock(device: torch.device) -> Callable[[], float]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ssd import noise
@@ -96,12 +97,9 @@ class DraftStage:
         parents = [number[path[:-1]] if path else NO_PARENT for path in paths]
         return self._draft.extend(tokens, parents)
 
-    def ids(self, columns: Sequence[int]) -> list[int]:
+    def ids(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """The ids that columns of the draft's logits speak of."""
-        if self._head_ids is None:
-            return list(columns)
-        ids: list[int] = self._head_ids[list(columns)].tolist()
-        return ids
+        return columns if self._head_ids is None else self._head_ids[columns]
 
     @property
     def policy(self) -> DraftPolicy:
@@ -129,6 +127,7 @@ class _Growth:
         self._number: dict[Path, int] = {}
         self._drafted: dict[Path, list[Guess]] = {}
         self._foreseen: dict[Path, list[Guess]] = {}
+        self._known: dict[Path, list[Guess]] = {}
         self._spent_s = 0.0
 
     def grown(self) -> list[Candidate]:
@@ -196,40 +195,50 @@ class _Growth:
             self._spent_s += pricing.draft.at(len(paths))
         for path, guesses in zip(paths, self._row_guesses(paths, rows), strict=True):
             self._drafted[path] = guesses
+            self._known.pop(path, None)
 
     def _row_guesses(self, paths: list[Path], rows: Tensor) -> list[list[Guess]]:
-        if self._request.sampling.is_greedy:
-            return self._greedy_guesses(rows)
-        return [self._noisy_guesses(path, row) for path, row in zip(paths, rows, strict=True)]
-
-    def _greedy_guesses(self, rows: Tensor) -> list[list[Guess]]:
-        rows = rows.float()
-        top = torch.topk(rows, self._stage.policy.branching)
-        chances = torch.exp(top.values - torch.logsumexp(rows, dim=-1, keepdim=True))
+        sampling = self._request.sampling
+        if sampling.is_greedy:
+            return self._greedy_guesses(rows.float())
+        num_scores = min(_NOISY_GUESSES, sampling.top_k or _NOISY_GUESSES, rows.shape[1])
+        top = torch.topk(rows, num_scores)
+        scores = top.values.float().cpu().numpy() / np.float32(sampling.temperature)
+        columns = top.indices.cpu().numpy()
         return [
-            [Guess(t, p, "draft") for t, p in zip(self._stage.ids(columns), chance, strict=True)]
-            for columns, chance in zip(top.indices.tolist(), chances.tolist(), strict=True)
+            self._noisy_guesses(path, self._stage.ids(columns[row]), scores[row])
+            for row, path in enumerate(paths)
         ]
 
-    def _noisy_guesses(self, path: Path, row: Tensor) -> list[Guess]:
+    def _greedy_guesses(self, rows: Tensor) -> list[list[Guess]]:
+        top = torch.topk(rows, self._stage.policy.branching)
+        chances = torch.exp(top.values - torch.logsumexp(rows, dim=-1, keepdim=True)).tolist()
+        ids = self._stage.ids(top.indices.cpu().numpy()).tolist()
+        return [
+            [Guess(token, chance, "draft") for token, chance in zip(*row, strict=True)]
+            for row in zip(ids, chances, strict=True)
+        ]
+
+    def _noisy_guesses(
+        self, path: Path, ids: NDArray[np.int64], scores: NDArray[np.float32]
+    ) -> list[Guess]:
         """The likeliest outcomes under the noise that the target will use at this position."""
-        sampling, policy = self._request.sampling, self._stage.policy
-        num_scores = min(_NOISY_GUESSES, sampling.top_k or _NOISY_GUESSES, len(row))
-        top = torch.topk(row.float(), num_scores)
-        ids = np.array(self._stage.ids(top.indices.tolist()), dtype=np.int64)
         position = len(self._context) + len(path)
-        scores = top.values.cpu().numpy() / sampling.temperature
         perturbed = scores + noise.gumbel(self._request.seed, position, ids)
-        weights = np.exp((perturbed - perturbed.max()) * policy.sharpness)
-        chances = weights / weights.sum()
-        best = np.argsort(-chances, kind="stable")[: policy.branching]
-        return [Guess(int(ids[i]), float(chances[i]), "draft") for i in best]
+        weights = np.exp((perturbed - perturbed.max()) * self._stage.policy.sharpness)
+        best = np.argsort(-weights, kind="stable")[: self._stage.policy.branching]
+        chances = weights[best] / weights.sum()
+        pairs = zip(ids[best].tolist(), chances.tolist(), strict=True)
+        return [Guess(token, chance, "draft") for token, chance in pairs]
 
     def _guesses(self, path: Path) -> list[Guess]:
-        drafted = self._drafted.get(path)
-        if not self._stage.policy.is_merged:
-            return drafted or []
-        return _merged(drafted, self._ngram_guesses(path))
+        if path not in self._known:
+            drafted = self._drafted.get(path)
+            if self._stage.policy.is_merged:
+                self._known[path] = _merged(drafted, self._ngram_guesses(path))
+            else:
+                self._known[path] = drafted or []
+        return self._known[path]
 
     def _ngram_guesses(self, path: Path) -> list[Guess]:
         if path not in self._foreseen:

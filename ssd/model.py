@@ -180,5 +180,9 @@ class CachedModel:
             mask=torch.from_numpy(mask),
         )
         self._held += held
-        with self._meter.time(self._stage):
-            return self.model.forward(rows, self._cache, num_logits)
+        try:
+            with self._meter.time(self._stage):
+                return self.model.forward(rows, self._cache, num_logits)
+        except BaseException:
+            self.clear()  # lest what was not computed pass for computed
+            raise

@@ -132,7 +132,8 @@ def _perturbed_argmax(scores: NDArray[np.float32], position: int, seed: int) -> 
         scored = torch.from_numpy(scores)
         head = torch.topk(scored, _HEAD, sorted=False).indices.numpy()
         best = float((scores[head] + noise.gumbel(seed, position, head)).max())
-        needed = best - float(scores[head].min()) - 1e-3  # slack: well above float32 rounding
+        rounding = 1e-3 + 2 * float(np.spacing(np.float32(abs(best))))  # of sums in float32
+        needed = best - float(scores[head].min()) - rounding
         enough = math.exp(-math.exp(-needed)) if needed > -5 else 0.0
         random_bits = noise.bits(seed, position, ids)
         lucky = ids[random_bits >= np.uint64(max(0, int(enough * (1 << 53)) - (1 << 24)))]

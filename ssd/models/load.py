@@ -12,7 +12,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from ssd.cost import PassCosts, Pricing, default_clock, measure
+from ssd.cost import PassCosts, Pricing, default_clock, has_drifted, measure
 from ssd.exact import CANDIDATE_WIDTHS, Numerics, NumericsKind, ProbeResult, probe
 from ssd.model import Pass
 from ssd.models import machine
@@ -177,6 +177,8 @@ def _lonely_rows(model: Transformer, ids: Sequence[int]) -> Tensor:
 def _costs(
     model: Transformer, clock: Callable[[], float], cache: Path, report: Report
 ) -> PassCosts:
+    """The pass times of `model` on this machine, measured anew when they have drifted."""
+
     def fresh() -> dict[str, Any]:
         report(Progress("measuring pass times", 0))
         costs = measure(model, clock)
@@ -184,6 +186,10 @@ def _costs(
 
     name = _key(model, model.numerics.kind, model.numerics.widths)
     found = machine.remembered(cache, "cost", name, fresh)
+    costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
+    if has_drifted(costs, measure(model, clock, (1, 16))):
+        machine.forget(cache, "cost", name)
+        found = machine.remembered(cache, "cost", name, fresh)
     return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
 
 

@@ -8,6 +8,7 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,16 @@ def key(device: torch.device, **parts: object) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def _path(folder: Path, kind: str, name: str) -> Path:
+    return folder / "measured" / f"{kind}-{name}.json"
+
+
+def forget(folder: Path, kind: str, name: str) -> None:
+    """Drop a stored measurement, if there is one and it can be dropped."""
+    with suppress(OSError):
+        _path(folder, kind, name).unlink()
+
+
 def remembered(
     folder: Path, kind: str, name: str, measure: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
@@ -51,7 +62,7 @@ def remembered(
 
     A file that cannot be read is measured anew; a folder that cannot be written is no error.
     """
-    path = folder / "measured" / f"{kind}-{name}.json"
+    path = _path(folder, kind, name)
     try:
         stored: dict[str, Any] = json.loads(path.read_text())
         return stored

@@ -196,7 +196,7 @@ class Trainer:
         settings, progress = self._settings, self._progress
         start, start_seen = time.monotonic(), progress.seen
         while progress.seen < settings.num_tokens:
-            rng = np.random.default_rng(progress.epoch)
+            rng = np.random.default_rng([settings.seed, progress.epoch, progress.step])
             for ids, is_answer in self._training.batches(settings.batch_tokens, rng):
                 loss = self._step(ids, is_answer)
                 if progress.step % 10 == 0:

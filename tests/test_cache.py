@@ -1,0 +1,58 @@
+"""The slots of keys and values."""
+
+from __future__ import annotations
+
+import random
+
+import torch
+
+from ssd.cache import KVCache
+
+CPU = torch.device("cpu")
+
+
+@torch.inference_mode()
+def test_slots_start_zeroed_and_growth_keeps_what_is_stored() -> None:
+    cache = KVCache((2, 3, 4), torch.float64, CPU)
+    cache.reserve(5)
+    assert cache.num_slots >= 5
+    cache.write(1, 2, torch.ones(1, 3, 4), torch.ones(1, 3, 4) * 2)
+    cache.reserve(1000)
+    assert cache.num_slots >= 1000
+    keys, values = cache.read(1, 1000)
+    assert keys.shape == (3, 1000, 4)
+    assert torch.equal(keys[:, 2], torch.ones(3, 4).double())
+    assert torch.equal(values[:, 2], torch.full((3, 4), 2.0).double())
+    assert not keys[:, 3:].any() and not cache.read(0, 1000)[0].any()
+
+
+def test_bytes_of_a_slot() -> None:
+    assert KVCache((2, 3, 4), torch.float64, CPU).slot_bytes == 2 * 2 * 3 * 4 * 8
+    assert KVCache((2, 3, 4), torch.bfloat16, CPU).slot_bytes == 2 * 2 * 3 * 4 * 2
+
+
+@torch.inference_mode()
+def test_random_writes_and_moves_equal_a_list() -> None:
+    """Moves whose sources and destinations overlap included."""
+    rng = random.Random(0)
+    for _ in range(50):
+        cache, twin = KVCache((2, 1, 1), torch.float64, CPU), [0.0] * 40
+        cache.reserve(40)
+        for step in range(30):
+            if rng.random() < 0.5:
+                first, count = rng.randrange(30), rng.randint(1, 10)
+                new = [float(step * 100 + i) for i in range(count)]
+                rows = torch.tensor(new).view(-1, 1, 1)
+                for layer in range(2):
+                    cache.write(layer, first, rows * (layer + 1), -rows)
+                twin[first : first + count] = new
+            else:
+                sources = rng.sample(range(40), rng.randint(0, 10))
+                first = rng.randrange(30)
+                cache.move(sources, first)
+                twin[first : first + len(sources)] = [twin[source] for source in sources]
+            expected = torch.tensor(twin).double()
+            for layer in range(2):
+                keys, values = cache.read(layer, 40)
+                assert torch.equal(keys[0, :, 0], expected * (layer + 1))
+                assert torch.equal(values[0, :, 0], -expected)

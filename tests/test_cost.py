@@ -1,0 +1,69 @@
+"""Pass costs: lines between measured widths, and a measurement with a made-up clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from ssd.cache import KVCache
+from ssd.cost import PassCosts, has_drifted, measure
+from ssd.model import Pass
+
+COSTS = PassCosts((1, 2, 4, 8), (10.0, 10.0, 12.0, 20.0))
+
+
+def test_costs_lie_on_lines_between_measured_widths() -> None:
+    """At a measured width its seconds, between two the line, beyond the last in proportion."""
+    assert [COSTS.at(width) for width in (1, 2, 3, 4, 6, 8)] == [10, 10, 11, 12, 16, 20]
+    assert COSTS.at(16) == 40
+
+
+class Timed:
+    """A model whose forward takes 3 + 2 T seconds of a clock of its own, and now and then more."""
+
+    vocab_size = 7
+    context_length = 300
+    max_width = 16
+    weight_bytes = 0
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.calls = 0
+
+    def new_cache(self) -> KVCache:
+        """A cache of nothing much."""
+        return KVCache((1, 1, 2), torch.float32, torch.device("cpu"))
+
+    def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:
+        """Zeros, some time later; every third call is disturbed."""
+        self.calls += 1
+        self.now += 3 + 2 * len(rows.tokens) + (50 if self.calls % 3 == 0 else 0)
+        return torch.zeros(num_logits, self.vocab_size)
+
+
+def test_measuring_sees_through_disturbances() -> None:
+    """The shortest of several passes, at the widths that the model can take."""
+    model = Timed()
+    costs = measure(model, lambda: model.now)
+    assert costs.widths == (1, 2, 4, 8, 16)
+    assert costs.seconds == (5, 7, 11, 19, 35)
+
+
+@pytest.mark.parametrize(
+    ("change", "drifted"),
+    [
+        (lambda width: 1.0, False),
+        (lambda width: 1.2, False),
+        (lambda width: 2.5, True),
+        (lambda width: 1.0 if width == 1 else 1.4, True),
+    ],
+)
+def test_drift_is_a_change_of_ratios_or_a_large_one_of_all(
+    change: Callable[[int], float], drifted: bool
+) -> None:
+    """A machine a little slower throughout has not drifted."""
+    now = PassCosts((1, 8), (10 * change(1), 20 * change(8)))
+    assert has_drifted(COSTS, now) is drifted

@@ -1,0 +1,78 @@
+"""The Katz table: discounts by hand, laws that sum to one, the table's look-up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ssd.ngram import KatzTable
+from ssd.train.katz import Counts, backed_off, discounts, katz_table
+
+
+def test_discounts_are_katz_own_by_hand() -> None:
+    """n_1..n_6 = 100, 40, 20, 12, 8, 5: d_r from the formula, worked out with fractions."""
+    counts = np.repeat([1, 2, 3, 4, 5, 6, 9], [100, 40, 20, 12, 8, 5, 7]).astype(np.int64)
+    tail = 6 * 5 / 100
+    expected = [1.0]
+    for r, (n, following) in enumerate(((100, 40), (40, 20), (20, 12), (12, 8), (8, 5)), start=1):
+        expected.append(((r + 1) * following / (r * n) - tail) / (1 - tail))
+    assert expected[1] == pytest.approx((0.8 - 0.3) / 0.7)
+    assert discounts(counts) == pytest.approx(expected)
+
+
+def test_without_counts_of_counts_nothing_is_discounted() -> None:
+    """Too little text for Good and Turing: counts are trusted."""
+    assert discounts(np.array([7, 9, 12])).tolist() == [1.0] * 6
+    assert discounts(np.zeros(0, dtype=np.int64)).tolist() == [1.0] * 6
+
+
+def test_counts_do_not_reach_over_documents() -> None:
+    """The last id of a text is not followed by the first of the next one."""
+    bigrams = Counts.of([[1, 2, 3], [4, 5]], 2)
+    pairs = zip(bigrams.contexts.tolist(), bigrams.last.tolist(), strict=True)
+    assert set(pairs) == {(1, 2), (2, 3), (4, 5)}
+
+
+def test_discounted_chances_leave_what_was_taken() -> None:
+    """Per context P* sums to one less what the discounts freed, never to more."""
+    rng = np.random.default_rng(0)
+    text = rng.zipf(1.3, 5000) % 40
+    bigrams = Counts.of([text.tolist()], 2)
+    chances = bigrams.discounted()
+    for context in np.unique(bigrams.contexts):
+        here = bigrams.contexts == context
+        assert 0 < chances[here].sum() <= 1 + 1e-12
+
+
+def test_backing_off_gives_a_law() -> None:
+    """Seen ids keep P*, the others share what is left, and all of it sums to one."""
+    lower = {1: 0.4, 2: 0.3, 3: 0.2, 4: 0.1}
+    law = backed_off({1: 0.5, 2: 0.2}, lower)
+    assert law[1] == 0.5 and law[2] == 0.2
+    assert law[3] == pytest.approx(0.3 * 0.2 / 0.3)
+    assert sum(law.values()) == pytest.approx(1.0)
+
+
+def test_nothing_freed_means_nothing_backed_off() -> None:
+    """A context whose every count is trusted guesses only what it saw."""
+    assert backed_off({1: 0.6, 2: 0.4}, {3: 1.0}) == {1: 0.6, 2: 0.4}
+
+
+def test_table_knows_pairs_then_single_ids() -> None:
+    """A pair seen twice is looked up; an unknown pair falls back on its last id."""
+    table = katz_table([[1, 2, 3, 1, 2, 3, 1, 2, 4], [9, 2, 3]])
+    after_pair = dict(table.guesses([1, 2]))
+    assert max(after_pair, key=lambda token: after_pair[token]) == 3
+    assert set(after_pair) >= {3, 4}
+    after_single = dict(table.guesses([77, 2]))
+    assert after_single == dict(table.guesses([2]))
+    assert after_single[3] == pytest.approx(3 / 4, abs=1e-3)
+    assert table.guesses([77, 78]) == []
+    assert table.guesses([]) == []
+
+
+def test_keys_tell_all_pairs_apart() -> None:
+    """No pair has the key of another, nor that of a single id."""
+    ids = (0, 1, 2, 255, 49151)
+    keys = {KatzTable.key(first, second) for first in (-1, *ids) for second in ids}
+    assert len(keys) == (len(ids) + 1) * len(ids)

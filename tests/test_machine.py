@@ -1,0 +1,56 @@
+"""Remembered measurements: kept, made anew when they cannot be read, never in the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from ssd.models import machine
+
+
+def test_a_measurement_is_made_once(tmp_path: Path) -> None:
+    """The second time it is read; forgotten, it is made again."""
+    made: list[int] = []
+
+    def measure() -> dict[str, int]:
+        made.append(1)
+        return {"value": len(made)}
+
+    assert machine.remembered(tmp_path, "probe", "a", measure) == {"value": 1}
+    assert machine.remembered(tmp_path, "probe", "a", measure) == {"value": 1}
+    assert machine.remembered(tmp_path, "probe", "b", measure) == {"value": 2}
+    machine.forget(tmp_path, "probe", "a")
+    assert machine.remembered(tmp_path, "probe", "a", measure) == {"value": 3}
+
+
+def test_a_damaged_measurement_is_made_anew(tmp_path: Path) -> None:
+    """A file cut short is no error."""
+    machine.remembered(tmp_path, "cost", "a", lambda: {"value": 1})
+    (stored,) = tmp_path.rglob("cost-a.json")
+    stored.write_text('{"val')
+    assert machine.remembered(tmp_path, "cost", "a", lambda: {"value": 2}) == {"value": 2}
+    assert machine.remembered(tmp_path, "cost", "a", lambda: {"value": 3}) == {"value": 2}
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    """Where a file stands in the folder's place, measurements are just not kept."""
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert machine.remembered(blocked, "cost", "a", lambda: {"value": 1}) == {"value": 1}
+    machine.forget(blocked, "cost", "a")
+
+
+def test_keys_depend_on_what_a_measurement_depends_on() -> None:
+    """Threads and parts change the key; the same again gives it again."""
+    cpu = torch.device("cpu")
+    threads = torch.get_num_threads()
+    first = machine.key(cpu, weights="x")
+    assert machine.key(cpu, weights="x") == first
+    assert machine.key(cpu, weights="y") != first
+    torch.set_num_threads(threads + 1)
+    try:
+        assert machine.key(cpu, weights="x") != first
+    finally:
+        torch.set_num_threads(threads)
+    assert machine.hardware(cpu)
