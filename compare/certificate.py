@@ -50,9 +50,8 @@ def certify(
 ) -> Certificate:
     """The verdict on `run` against `reference`.
 
-    `is_exact`: the probe says that equal ids must come with equal bits. `near_tie`: the judgement
-    that was made with the model at hand, if there is one; it counts only where it speaks of the
-    same place and tokens, and only in a configuration that is not exact.
+    `is_exact`: the probe says that equal ids must come with equal bits. `near_tie`: what was judged
+    with the model at hand; it counts only in a configuration that is not exact, of this very place.
     """
     parting = first_difference(reference.token_ids, run.token_ids)
     pairs = zip(reference.logit_hashes, run.logit_hashes, strict=False)
@@ -65,11 +64,8 @@ def certify(
         return judged("BUG", "the prompts differ")
     for answer in (reference, run):
         if len(answer.logit_hashes) != len(answer.token_ids):
-            return judged(
-                "BUG",
-                f"{answer.key.method} has {len(answer.token_ids)} tokens "
-                f"and {len(answer.logit_hashes)} logit hashes",
-            )
+            counts = f"{len(answer.token_ids)} tokens and {len(answer.logit_hashes)} logit hashes"
+            return judged("BUG", f"{answer.key.method} has {counts}")
     if parting is None:
         if reference.finish_reason != run.finish_reason:
             ends = f"{reference.finish_reason} and {run.finish_reason}"
@@ -83,7 +79,7 @@ def certify(
         return judged("BUG", f"{what} in an exact configuration")
     claim = near_tie(run.key)
     if claim is None or claim.verdict != "NEAR-TIE":
-        return judged("BUG", f"{what}" if claim is None else claim.reason)
+        return judged("BUG", what if claim is None else claim.reason)
     if (claim.position, claim.tokens) != (parting, _tokens_at(reference, run, parting)):
         return judged("BUG", f"{what}, and the recorded near-tie speaks of another place")
     return judged("NEAR-TIE", claim.reason)

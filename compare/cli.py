@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             writer = RecordWriter.create(args.out, header)
         plan = Plan(suite, methods, settings, args.repeats, header)
-        return _run(plan, bench, writer, args.out)
+        return execute(plan, bench, writer, args.out)
 
 
 def _held(path: Path) -> dict[str, Any]:
@@ -60,7 +60,8 @@ def _held(path: Path) -> dict[str, Any]:
     return RecordReader(path).environment()
 
 
-def _run(plan: Plan, bench: Bench, writer: RecordWriter, path: Path) -> int:
+def execute(plan: Plan, bench: Bench, writer: RecordWriter, path: Path) -> int:
+    """The exit code of a plan, run with `bench` into `writer`'s file at `path`."""
     from compare.adjudicate import Adjudicator
 
     reader = RecordReader(path)

@@ -10,13 +10,13 @@ from compare import suites
 from compare import verify as checks
 from compare.console import alone, check_out, load, say, settings_from
 from compare.environment import environment, options_from_json
-from compare.methods import DEFAULT_METHODS, REFERENCE, Bench
+from compare.methods import DEFAULT_METHODS, Bench
 from compare.record_file import RecordReader, RecordWriter
 from compare.records import RunKey
 from compare.settings import Settings
 from compare.soak import Soak, SoakState, soak_prompts
 from ssd import commands
-from ssd.commands import EXIT_BUG, EXIT_FAILED, EXIT_OK
+from ssd.commands import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -55,7 +55,6 @@ def _verify_with_model(
             Bench(pair),
             Adjudicator.of(pair),
             has_same_bits=here["probe"]["key"] == there["probe"]["key"],
-            reference_key=lambda key: RunKey(REFERENCE, key.prompt_id, key.repeat),
         )
         yield from checks.judged_again(reader, claims, header, tools)
         if args.replay:
@@ -87,17 +86,25 @@ def soak(args: argparse.Namespace) -> int:
         header = environment(pair, options, settings, suite, told)
         header["suite"] = {**header["suite"], "name": "soak"}
         writer = None if args.out is None else RecordWriter.create(args.out, header)
-        judge = Adjudicator.of(pair)
-        work = Soak(Bench(pair), judge, pair.codec, settings, header)
+        work = Soak(Bench(pair), Adjudicator.of(pair), pair.codec, settings, header)
         append = (lambda line: None) if writer is None else writer.append
-        state = SoakState()
-        for state in work.run(soak_prompts(suite.prompts), args.tokens, append):
-            say(f"{state.tokens} of {args.tokens} tokens, {state.differing} differing ids")
+        return _soaked(work.run(soak_prompts(suite.prompts), args.tokens, append), args.tokens)
+
+
+def _soaked(states: Iterator[SoakState], num_tokens: int) -> int:
+    """The exit code of a soak, after words on its way and its end."""
+    state, code = SoakState(), None
+    try:
+        for state in states:
+            say(f"{state.tokens} of {num_tokens} tokens, {state.differing} differing ids")
             for sentence in state.words:
                 print(sentence)
-    print(
-        f"{state.tokens} tokens of {state.runs} prompts compared: {state.differing} differing ids"
-    )
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+    end = "compared" if code is None else "compared until it was stopped"
+    print(f"{state.tokens} tokens of {state.runs} prompts {end}: {state.differing} differing ids")
+    if code is not None:
+        return code
     if state.bugs:
         return EXIT_BUG
     return EXIT_FAILED if state.failures else EXIT_OK

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,10 @@ from ssd import commands
 if TYPE_CHECKING:
     from ssd.models.load import LoadedPair, Options
 
-say: Callable[[str], None] = partial(print, file=sys.stderr, flush=True)
+
+def say(message: str) -> None:
+    """Print a line on stderr."""
+    print(message, file=sys.stderr, flush=True)
 
 
 def settings_from(args: argparse.Namespace) -> Settings:

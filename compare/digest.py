@@ -102,11 +102,11 @@ class Digests:
         return [run for key, run in self.runs.items() if key.method == method]
 
     def reference_of(self, run: Digest, reference: str) -> Digest | None:
-        """The reference's run to compare `run` with, if it succeeded.
-
-        The same repeat's; the reference's own repeats are held against its first.
-        """
-        key = run.key
-        repeat = 0 if key.method == reference else key.repeat
-        found = self.runs.get(RunKey(reference, key.prompt_id, repeat))
+        """The reference's run to compare `run` with, if it succeeded."""
+        found = self.runs.get(reference_key(run.key, reference))
         return found if found is not None and found.error is None else None
+
+
+def reference_key(key: RunKey, reference: str) -> RunKey:
+    """The run that a run is compared with: the same repeat's; the reference's own, its first."""
+    return RunKey(reference, key.prompt_id, 0 if key.method == reference else key.repeat)

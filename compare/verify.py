@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from compare.certificate import certify, inconsistencies
-from compare.digest import Digests
+from compare.digest import Digests, reference_key
+from compare.methods import REFERENCE
 from compare.metrics import certificate, judges
 from compare.record_file import RecordReader
 from compare.records import RunKey, RunRecord
@@ -56,7 +57,7 @@ def judged_again(
     """A sentence for each claimed near-tie that the judge does not find again."""
     for key in keys:
         run = find(reader, key)
-        reference = find(reader, tools.reference_key(key))
+        reference = find(reader, reference_key(key, REFERENCE))
         request = _settings(run, environment).request(run.prompt_ids, tools.bench.pair.codec)
         verdict = tools.judge.judge(reference, run, request)
         if verdict.verdict != "NEAR-TIE":
@@ -70,7 +71,6 @@ class Tools:
     bench: Bench
     judge: Adjudicator
     has_same_bits: bool
-    reference_key: Callable[[RunKey], RunKey]
 
 
 def decoded_again(

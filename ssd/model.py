@@ -132,9 +132,14 @@ class CachedModel:
         """Logits after each of the new nodes, `[T, V]`, from one pass charged to the stage.
 
         `parents`: numbers of nodes in the order they were added since `keep`; the root is the node
-        whose parent is `NO_PARENT`.
+        whose parent is `NO_PARENT`. More nodes than a pass holds take several.
         """
-        for _ in self.fill(keep_back=max(0, self.model.max_width - len(tokens))):
+        width = self.model.max_width
+        if len(tokens) > width:
+            starts = range(0, len(tokens), width)
+            spans = [slice(start, start + width) for start in starts]
+            return torch.cat([self.extend(tokens[span], parents[span]) for span in spans])
+        for _ in self.fill(keep_back=width - len(tokens)):
             pass
         pending, self._pending = self._pending, []
         first_node = len(self._tokens)

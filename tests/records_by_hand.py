@@ -44,8 +44,8 @@ def guessed(key: RunKey) -> RunRecord:
     """A staged run of the answer 1 2 3 4 5 6 in two passes of half a second each.
 
     First pass: below the root 9 the siblings 1 (N-gram) and 2 (draft); below 1 stands 2 (draft),
-    below that 9 (draft). Accepted: 1, 2; the target adds 3. Second pass: root 3 with the chain 4, 5,
-    both accepted, and the target's 6.
+    below that 9 (draft). Accepted: 1, 2; the target adds 3. Second pass: root 3 with the chain
+    4, 5, both accepted, and the target's 6.
     """
     first = StepRecord(
         tokens=(1, 2, 3),
@@ -74,6 +74,15 @@ def guessed(key: RunKey) -> RunRecord:
 def failed(key: RunKey) -> RunRecord:
     """A run that failed."""
     return RunRecord(key, "toy", PROMPT, error="it broke")
+
+
+def asked(record: RunRecord, prompt: tuple[int, ...]) -> RunRecord:
+    """The record as the answer to another prompt."""
+    if not record.steps:
+        return replace(record, prompt_ids=prompt)
+    first, *rest = record.steps
+    tree = replace(first.tree, tokens=(prompt[-1], *first.tree.tokens[1:]))
+    return replace(record, prompt_ids=prompt, steps=(replace(first, tree=tree), *rest))
 
 
 def edited(record: RunRecord, **changes: Any) -> RunRecord:

@@ -53,7 +53,9 @@ def test_ids_that_part_are_a_bug_where_the_configuration_is_exact_whatever_was_c
         (None, "BUG"),
     ],
 )
-def test_a_near_tie_needs_a_claim_on_the_very_place(claim: VerdictRecord | None, verdict: str) -> None:
+def test_a_near_tie_needs_a_claim_on_the_very_place(
+    claim: VerdictRecord | None, verdict: str
+) -> None:
     assert certify(REFERENCE, PARTED, is_exact=False, near_tie=lambda key: claim).verdict == verdict
 
 
@@ -89,7 +91,9 @@ STEP = RUN.steps[0]
         edited(RUN, token_ids=(1, 2, 3, 4, 5, 7)),
         edited(RUN, seconds=Seconds(2.0, 0.1, 0.1, 0.1, 0.1)),
         edited(RUN, steps=(replace(STEP, time=0.1), RUN.steps[1])),
-        edited(RUN, steps=(replace(STEP, tokens=(1, 9, 3)), RUN.steps[1]), token_ids=(1, 9, 3, 4, 5, 6)),
+        edited(
+            RUN, steps=(replace(STEP, tokens=(1, 9, 3)), RUN.steps[1]), token_ids=(1, 9, 3, 4, 5, 6)
+        ),
         edited(RUN, steps=(replace(STEP, origins=("draft", "draft", "target")), RUN.steps[1])),
         edited(RUN, steps=(replace(STEP, path=(2, 3)), RUN.steps[1])),
         edited(RUN, prompt_ids=(7, 8, 8)),
@@ -119,7 +123,9 @@ def _arm(tokens: tuple[int, ...], noise: float) -> Arm:
     return Arm(tokens, rows + error)
 
 
-def _judge(first: tuple[int, ...], second: tuple[int, ...], noise: float, **sampling: float) -> VerdictRecord:
+def _judge(
+    first: tuple[int, ...], second: tuple[int, ...], noise: float, **sampling: float
+) -> VerdictRecord:
     request = Request((4,) * LENGTH, Sampling(**sampling))  # type: ignore[arg-type]
     return Judge(request, _reference).judge(KEY, _arm(first, noise), _arm(second, noise))
 

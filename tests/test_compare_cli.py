@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from compare import cli
 from compare.__main__ import main
 from compare.record_file import Line, RecordWriter, VerdictRecord
-from compare.records import RunKey
+from compare.records import RunKey, RunRecord
+from compare.run import Plan
+from compare.settings import Settings
 from tests.records_by_hand import ENVIRONMENT, edited, failed, guessed, plain
+from tests.test_run import METHODS, SUITE, FakeBench, FakeCodec
 
 REFERENCE = plain((1, 2, 3, 4, 5, 6), RunKey("autoregressive", "p"))
 STAGED = guessed(RunKey("staged", "p"))
@@ -63,7 +68,11 @@ def test_an_output_that_exists_or_has_no_place_is_refused(
 ) -> None:
     path = _file(tmp_path, REFERENCE)
     before = path.read_bytes()
-    for out, word in ((path, "--resume"), (tmp_path, "folder"), (tmp_path / "no" / "r", "no folder")):
+    for out, word in (
+        (path, "--resume"),
+        (tmp_path, "folder"),
+        (tmp_path / "no" / "r", "no folder"),
+    ):
         assert _exit_code("run", "--out", str(out)) == 2
         assert word in capsys.readouterr().err
     assert path.read_bytes() == before
@@ -139,3 +148,40 @@ def _exit_code(*arguments: str) -> int:
     except SystemExit as end:
         assert isinstance(end.code, int)
         return end.code
+
+
+@pytest.mark.parametrize(("wrong", "code"), [(False, 0), (True, 3)])
+def test_the_exit_code_of_a_run_is_its_verdict(
+    wrong: bool, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(tmp_path, FakeBench(lambda key: _parted(key) if wrong else None)) == code
+    assert ("BUG: staged on b" in capsys.readouterr().err) == wrong
+    assert _exit_code("verify", str(tmp_path / "run.jsonl")) == code
+
+
+def test_a_run_whose_method_fails_exits_with_4(tmp_path: Path) -> None:
+    broken = FakeBench(lambda key: failed(key) if key == RunKey("staged", "b") else None)
+    assert _run(tmp_path, broken) == 4
+
+
+def test_ctrl_c_ends_with_a_summary_of_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(key: RunKey) -> None:
+        if key == RunKey("staged", "b"):
+            raise KeyboardInterrupt
+
+    assert _run(tmp_path, FakeBench(interrupt)) == 130
+    assert "autoregressive" in capsys.readouterr().out
+    assert _exit_code("summary", str(tmp_path / "run.jsonl")) == 0
+
+
+def _parted(key: RunKey) -> RunRecord | None:
+    return plain((1, 2, 9), key) if key == RunKey("staged", "b") else None
+
+
+def _run(folder: Path, bench: FakeBench) -> int:
+    path = folder / "run.jsonl"
+    plan = Plan(SUITE, METHODS, Settings(), 1, ENVIRONMENT)
+    bench.pair = SimpleNamespace(target=None, codec=FakeCodec())
+    return cli.execute(plan, bench, RecordWriter.create(path, ENVIRONMENT), path)  # type: ignore[arg-type]

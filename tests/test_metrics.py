@@ -57,7 +57,11 @@ def test_a_staged_run_gives_the_known_numbers() -> None:
         ],
         "origins": {"ngram": 1, "draft": 3, "target": 2},
         "seconds": {
-            "prefill": 2.0, "ngram": 0.125, "draft": 0.375, "target": 0.375, "other": 0.125,
+            "prefill": 2.0,
+            "ngram": 0.125,
+            "draft": 0.375,
+            "target": 0.375,
+            "other": 0.125,
         },
         "bytes_per_token": 200 / 6,
         "verdicts": {"IDENTICAL": 1, "NEAR-TIE": 0, "BUG": 0},
@@ -116,7 +120,9 @@ def test_without_the_reference_speedups_and_verdicts_are_null() -> None:
     data = _summary(_staged())
     staged = data["methods"]["staged"]
     assert data["reference"] is None
-    assert [staged[k] for k in ("speedup", "end_to_end_speedup", "verdicts", "agrees")] == [None] * 4
+    assert [staged[k] for k in ("speedup", "end_to_end_speedup", "verdicts", "agrees")] == [
+        None
+    ] * 4
     assert staged["logit_rows_equal"] is None and staged["tokens"] == 6
 
 
@@ -136,7 +142,9 @@ def test_baselines_agree_and_have_no_verdict() -> None:
 
 
 @pytest.mark.parametrize(("temperature", "has_verdicts"), [(0.0, True), (1.0, False)])
-def test_rejection_has_a_verdict_only_where_it_is_greedy(temperature: float, has_verdicts: bool) -> None:
+def test_rejection_has_a_verdict_only_where_it_is_greedy(
+    temperature: float, has_verdicts: bool
+) -> None:
     run = guessed(RunKey("speculative-rejection", "p"))
     data = _summary(_reference(), run, settings={"temperature": temperature})
     found = data["methods"]["speculative-rejection"]

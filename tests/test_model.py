@@ -127,6 +127,17 @@ def test_pending_ids_join_the_first_pass() -> None:
     assert model.rows[-1] > 3, "what is left of the prompt runs with the nodes"
 
 
+def test_a_tree_wider_than_a_pass_takes_several() -> None:
+    rng = random.Random(3)
+    for case in range(30):
+        model = counting()
+        memo = cached(model)
+        context = [rng.randrange(12) for _ in range(rng.randint(1, 40))]
+        tree = random_tree(rng, context[-1], 12, 60, 9)
+        check_rows(memo.score(context, tree), context, tree, model.row)
+        assert max(model.rows) <= 16, case
+
+
 def test_fill_tells_how_far_it_is_and_may_be_left() -> None:
     model = ToyModel(3)
     memo = cached(model)

@@ -26,7 +26,11 @@ def file(tmp_path: Path) -> Path:
     """A file of three records."""
     path = tmp_path / "run.jsonl"
     writer = RecordWriter.create(path, ENVIRONMENT)
-    for line in (plain((1, 2), RunKey("autoregressive", "p")), guessed(KEY), failed(RunKey("tree", "p"))):
+    for line in (
+        plain((1, 2), RunKey("autoregressive", "p")),
+        guessed(KEY),
+        failed(RunKey("tree", "p")),
+    ):
         writer.append(line)
     writer.close()
     return path
@@ -131,7 +135,7 @@ def test_a_bad_line_in_the_middle_is_named(file: Path, old: bytes, new: bytes, w
 def test_a_second_record_of_one_run_is_refused(file: Path) -> None:
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join([*lines, lines[1]]))
-    with pytest.raises(ValueError, match="line 5.*second time"):
+    with pytest.raises(ValueError, match=r"line 5.*second time"):
         list(RecordReader(file).lines())
 
 

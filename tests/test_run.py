@@ -21,7 +21,7 @@ from compare.settings import Settings
 from compare.soak import SAMPLINGS, Soak, soak_prompts
 from compare.suites import Prompt, Suite
 from ssd.request import Request
-from tests.records_by_hand import ENVIRONMENT, edited, failed, hashes, plain
+from tests.records_by_hand import ENVIRONMENT, asked, edited, failed, hashes, plain
 
 METHODS = ("autoregressive", "speculative", "staged")
 SUITE = Suite("toy", (Prompt("a", "toy", "one"), Prompt("b", "toy", "two")), "0")
@@ -32,7 +32,9 @@ class FakeCodec:
 
     stop_ids = frozenset[int]()
 
-    def prompt_ids(self, text: str, *, raw: bool = False, system: str | None = None) -> tuple[int, ...]:
+    def prompt_ids(
+        self, text: str, *, raw: bool = False, system: str | None = None
+    ) -> tuple[int, ...]:
         """The bytes; a text with `?` cannot be asked."""
         if "?" in text:
             raise ValueError("no questions")
@@ -48,13 +50,14 @@ class FakeBench:
 
     def __init__(self, wrong: Callable[[RunKey], RunRecord | None] = lambda key: None) -> None:
         self.tasks: list[Task] = []
+        self.pair: Any = None
         self._wrong = wrong
 
     def run(self, task: Task) -> RunRecord:
         """A record made by hand."""
         self.tasks.append(task)
         record = self._wrong(task.key) or plain((1, 2, 3), task.key)
-        return edited(record, prompt_ids=task.request.prompt)
+        return asked(record, task.request.prompt)
 
 
 class FakeJudge:
@@ -66,7 +69,9 @@ class FakeJudge:
         return VerdictRecord(run.key, "NEAR-TIE", "close", 2, tokens, 0.1, 0.2)
 
 
-def _runner(bench: FakeBench, lines: list[Line], *, is_exact: bool = True, repeats: int = 1) -> Runner:
+def _runner(
+    bench: FakeBench, lines: list[Line], *, is_exact: bool = True, repeats: int = 1
+) -> Runner:
     plan = Plan(SUITE, METHODS, Settings(), repeats, {**ENVIRONMENT, "is_exact": is_exact})
 
     def find(key: RunKey) -> RunRecord:
@@ -117,7 +122,7 @@ def test_a_stopped_run_keeps_what_it_made() -> None:
     steps = _runner(FakeBench(), lines).run()
     for _ in range(3):
         assert isinstance(next(steps), Moment)
-    steps.close()
+    del steps
     assert len(lines) == 2
 
 
@@ -169,7 +174,11 @@ def test_baselines_never_decide() -> None:
 
 @pytest.mark.parametrize(
     ("names", "word"),
-    [([], "at least one"), (["staged", "staged"], "more than once"), (["magic"], "no method 'magic'")],
+    [
+        ([], "at least one"),
+        (["staged", "staged"], "more than once"),
+        (["magic"], "no method 'magic'"),
+    ],
 )
 def test_methods_are_checked(names: list[str], word: str) -> None:
     with pytest.raises(ValueError, match=word):

@@ -29,11 +29,15 @@ def test_quick_covers_its_categories() -> None:
     kinds = [prompt.category for prompt in suite.prompts]
     assert len(suite.prompts) == len({prompt.id for prompt in suite.prompts}) == 12
     assert kinds.count("code") == 3 and kinds.count("chat") == 2
-    assert {"translation", "list", "story", "copy", "high-entropy", "chinese", "explain"} < set(kinds)
+    assert {"translation", "list", "story", "copy", "high-entropy", "chinese", "explain"} < set(
+        kinds
+    )
 
 
 def test_a_byte_order_mark_crlf_and_blank_lines_are_no_fault() -> None:
-    suite = parse_suite("s", b'\xef\xbb\xbf{"id":"a","text":"x"}\r\n\r\n{"id":"b","text":"y","raw":true}')
+    suite = parse_suite(
+        "s", b'\xef\xbb\xbf{"id":"a","text":"x"}\r\n\r\n{"id":"b","text":"y","raw":true}'
+    )
     assert [(p.id, p.category, p.is_raw) for p in suite.prompts] == [
         ("a", "other", False),
         ("b", "other", True),
@@ -67,7 +71,11 @@ def test_a_bad_line_is_named(line: bytes, word: str) -> None:
 
 def test_what_is_no_suite_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"\n")
-    for name, word in ((tmp_path, "folder"), (tmp_path / "no", "no suite"), (tmp_path / "empty.jsonl", "empty")):
+    for name, word in (
+        (tmp_path, "folder"),
+        (tmp_path / "no", "no suite"),
+        (tmp_path / "empty.jsonl", "empty"),
+    ):
         with pytest.raises(ValueError, match=word):
             load_suite(str(name), _silent)
 

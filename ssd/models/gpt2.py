@@ -21,6 +21,8 @@ def architecture(config: Mapping[str, Any]) -> Architecture:
     for variant in ("scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn"):
         if config.get(variant):
             raise ValueError(f"{variant} must be off, got {config[variant]!r}")
+    if not config.get("scale_attn_weights", True):
+        raise ValueError("scale_attn_weights must be on, got False")
     heads = int(config["n_head"])
     return Architecture(
         vocab_size=int(config["vocab_size"]),

@@ -23,6 +23,7 @@ from ssd.models.download import Progress, Report
 from ssd.models.families import fingerprint, transformer
 from ssd.models.fetch import default_cache, embedded_target, given_folder
 from ssd.models.hub import hub_folder
+from ssd.models.packed import packed
 from ssd.models.pairs import PAIRS, PairSpec
 from ssd.models.transformer import Transformer
 from ssd.ngram import KatzTable
@@ -97,10 +98,10 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     dtype = choose_dtype(options.precision, device)
     kind = cast(NumericsKind, options.numerics)
     checkpoint = read_checkpoint(folder)
-    bare = transformer(checkpoint.config, checkpoint.tensors, dtype, device)
+    bare = packed(transformer(checkpoint.config, checkpoint.tensors, dtype, device))
     target, probed = _probed(bare, kind, cache, report)
     draft, asset = _draft(spec, options, bare, report)
-    draft, _ = _probed(draft, kind, cache, report)
+    draft, _ = _probed(packed(draft), kind, cache, report)
     clock = default_clock(device)
     pricing = Pricing(
         target=_costs(target, clock, cache, report),

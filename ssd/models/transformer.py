@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -35,6 +36,17 @@ class Architecture:
                 f"query heads must be a multiple of key-value heads, got {self.num_heads} "
                 f"and {self.num_kv_heads}"
             )
+
+
+class Product(Protocol):
+    """A linear layer, however its weight is stored."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x W^T + b, `[T, out]`."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that one call reads."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +92,15 @@ class LayerNorm:
 class SwiGLU:
     """down(silu(gate x) * up x); gate and up are one product (arXiv 2002.05202)."""
 
-    gate_up: Linear
-    down: Linear
+    gate_up: Product
+    down: Product
 
     def __call__(self, x: Tensor) -> Tensor:
         gate, up = self.gate_up(x).chunk(2, dim=-1)
         return self.down(F.silu(gate) * up)
 
     @property
-    def linears(self) -> tuple[Linear, ...]:
+    def linears(self) -> tuple[Product, ...]:
         """The products inside."""
         return self.gate_up, self.down
 
@@ -97,14 +109,14 @@ class SwiGLU:
 class GELU:
     """down(gelu(up x)), the tanh form of GPT-2."""
 
-    up: Linear
-    down: Linear
+    up: Product
+    down: Product
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.down(F.gelu(self.up(x), approximate="tanh"))
 
     @property
-    def linears(self) -> tuple[Linear, ...]:
+    def linears(self) -> tuple[Product, ...]:
         """The products inside."""
         return self.up, self.down
 
@@ -121,13 +133,13 @@ class Layer:
     """
 
     attention_norm: Norm
-    qkv: Linear
-    output: Linear
+    qkv: Product
+    output: Product
     mlp_norm: Norm
     mlp: SwiGLU | GELU
 
     @property
-    def linears(self) -> tuple[Linear, ...]:
+    def linears(self) -> tuple[Product, ...]:
         """The products inside."""
         return self.qkv, self.output, *self.mlp.linears
 
@@ -143,7 +155,7 @@ class Weights:
     positions: Tensor | None
     layers: tuple[Layer, ...]
     norm: Norm
-    head: Linear
+    head: Product
     head_ids: Tensor | None = None
 
 

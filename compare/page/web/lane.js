@@ -75,7 +75,7 @@ function makeLane(method, card) {
     const end = done ? lane.tokens[done - 1].time : 0;
     const rate = end > lane.prefill ? done / (end - lane.prefill) : 0;
     tally.textContent = done
-      ? say("tally", { n: done }) + " · " + rate.toFixed(0) + " tok/s · " + seconds(end) : "";
+      ? say("tally", { n: done }) + " · " + rate.toFixed(rate < 10 ? 1 : 0) + " tok/s · " + seconds(end) : "";
     bar.firstChild.style.width = Math.min(100, (100 * done) / lane.maximum) + "%";
     return done;
   };
