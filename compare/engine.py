@@ -11,14 +11,13 @@ from compare.adjudicate import Adjudicator
 from compare.digest import Digests
 from compare.environment import environment
 from compare.job import Job, LaneEnded, Loading, Record, Report, Setup, Told
-from compare.methods import REFERENCE
+from compare.methods import REFERENCE, Task, recorded
 from compare.metrics import certificate, judges, summary
-from compare.recorder import PassBytes, Recorder
 from compare.records import RunKey, RunRecord
 from compare.settings import Settings
 from compare.suites import Prompt, Suite
 from ssd.events import Finish, Step
-from ssd.lanes import Guessing, Watch, events
+from ssd.lanes import Guessing, events
 from ssd.models.download import ModelUnavailable, Progress
 from ssd.models.load import LoadedPair, Options, load_pair
 from ssd.request import Request
@@ -75,19 +74,18 @@ class PairEngine:
     ) -> Iterator[Told | LaneEnded | Record]:
         """A run of one method; its record comes last."""
         request = self._request(job)
-        answer = self._answer(job) if method == "replay" else ()
-        target, draft = PassBytes.of(self.pair.target), PassBytes.of(self.pair.draft)
-        recorder = Recorder(request, target, draft)
-        watch = Watch(recorder.witness, is_cancelled)
+        key = RunKey(method, _PROMPT_ID)
+        guessing = Guessing(nodes=job.nodes)
+        task = Task(key, "page", request, guessing, is_cancelled=is_cancelled)
         shown = VisibleText(self.pair.codec.stream(), request.stop.ids, request.stop.strings)
-        run = events(self.pair, method, request, Guessing(nodes=job.nodes), watch, answer=answer)
-        for event in run:
-            recorder.add(event)
-            if not isinstance(event, Finish):
+        for event in recorded(self.pair, task):
+            if isinstance(event, RunRecord):
+                yield event.to_json()
+            elif isinstance(event, Finish):
+                yield LaneEnded(method, shown.flush(), None)
+            else:
                 tokens = event.tokens if isinstance(event, Step) else ()
                 yield Told(method, event, tuple(self._piece(shown, token) for token in tokens))
-        yield LaneEnded(method, shown.flush(), None)
-        yield recorder.record(RunKey(method, _PROMPT_ID), "page", self.pair.codec).to_json()
 
     def summarise(self, job: Job, records: Sequence[Record]) -> Mapping[str, Any]:
         """The summary and verdicts of the job's records."""
@@ -119,11 +117,6 @@ class PairEngine:
 
     def _piece(self, shown: VisibleText, token: int) -> tuple[int, str, str]:
         return token, shown.push([token]), self.pair.codec.token_text(token)
-
-    def _answer(self, job: Job) -> tuple[int, ...]:
-        """The known answer that the replay method guesses, from an untimed run."""
-        run = events(self.pair, "autoregressive", self._request(job))
-        return tuple(t for event in run if isinstance(event, Step) for t in event.tokens)
 
 
 def _settings(job: Job) -> Settings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from compare.records import RunKey, RunRecord
 
 if TYPE_CHECKING:
+    from ssd.events import Event
     from ssd.lanes import Guessing
     from ssd.models.load import LoadedPair
     from ssd.request import Request
@@ -109,27 +110,38 @@ class Bench:
         return self._baselines[task.key.method].run(task)
 
     def _ours(self, task: Task) -> RunRecord:
-        from compare.recorder import PassBytes, Recorder
-        from ssd.lanes import Watch, events
-
-        if task.key.method == "replay" and not task.answer:
-            known = self._ours(replace(task, key=replace(task.key, method=REFERENCE)))
-            task = replace(task, answer=known.token_ids)
-        target, draft = PassBytes.of(self.pair.target), PassBytes.of(self.pair.draft)
-        recorder = Recorder(task.request, target, draft)
-        watch = Watch(witness=recorder.witness, is_cancelled=task.is_cancelled)
-        run = events(
-            self.pair, task.key.method, task.request, task.guessing, watch, answer=task.answer
-        )
-        for event in run:
-            recorder.add(event)
-        return recorder.record(task.key, task.category, self.pair.codec)
+        *_, record = recorded(self.pair, task)
+        assert isinstance(record, RunRecord)
+        return record
 
     @cached_property
     def _baselines(self) -> dict[str, Baseline]:
         from compare.baselines import HuggingFace
 
         return {name: HuggingFace(self.pair, name) for name in BASELINES}
+
+
+def recorded(pair: LoadedPair, task: Task) -> Iterator[Event | RunRecord]:
+    """The events of a run of one of our methods, and at the end its record.
+
+    Where `replay` is not told the answer, an untimed run finds it first.
+    """
+    from compare.recorder import PassBytes, Recorder
+    from ssd.lanes import Watch, events
+
+    answer = task.answer
+    if task.key.method == "replay" and not answer:
+        *_, known = recorded(pair, replace(task, key=replace(task.key, method=REFERENCE)))
+        assert isinstance(known, RunRecord)
+        answer = known.token_ids
+    target, draft = PassBytes.of(pair.target), PassBytes.of(pair.draft)
+    recorder = Recorder(task.request, target, draft)
+    watch = Watch(witness=recorder.witness, is_cancelled=task.is_cancelled)
+    method, guessing = task.key.method, task.guessing
+    for event in events(pair, method, task.request, guessing, watch, answer=answer):
+        recorder.add(event)
+        yield event
+    yield recorder.record(task.key, task.category, pair.codec)
 
 
 def _name(error: Exception) -> str:

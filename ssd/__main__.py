@@ -36,7 +36,9 @@ def _generate(args: argparse.Namespace) -> int:
     from ssd.lanes import METHODS, events
     from ssd.models.load import load_pair
     from ssd.stop import VisibleText
+    from ssd.text import check_prompt
 
+    check_prompt(text)
     if args.method not in METHODS:
         raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {args.method!r}")
     options, guessing = commands.options_from(args), commands.guessing_from(args)

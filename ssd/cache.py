@@ -13,17 +13,24 @@ _GROWTH = 256
 class KVCache:
     """Keys and values, `[L, H, S, D]` each, zeroed when made: a masked NaN would still be a NaN.
 
-    Slots are addressed by number; what a slot means is the owner's business.
+    Slots are addressed by number; what a slot means is the owner's business. Stored in the model's
+    dtype and read in the one that attention computes in: half precision is a quarter of the bytes
+    of float64, and the conversion is exact.
     """
 
     def __init__(
-        self, shape: tuple[int, int, int], dtype: torch.dtype, device: torch.device
+        self,
+        shape: tuple[int, int, int],
+        stored: torch.dtype,
+        read_as: torch.dtype,
+        device: torch.device,
     ) -> None:
         """`shape`: layers, key-value heads, head size."""
         layers, heads, head_size = shape
         with torch.inference_mode():
-            self._keys = torch.zeros(layers, heads, 0, head_size, dtype=dtype, device=device)
+            self._keys = torch.zeros(layers, heads, 0, head_size, dtype=stored, device=device)
             self._values = torch.zeros_like(self._keys)
+            self._scratch = torch.zeros(2, heads, 0, head_size, dtype=read_as, device=device)
 
     @property
     def num_slots(self) -> int:
@@ -46,6 +53,9 @@ class KVCache:
         more = self._keys.new_zeros(layers, heads, missing, head_size)
         self._keys = torch.cat((self._keys, more), dim=2)
         self._values = torch.cat((self._values, more), dim=2)
+        if self._scratch.dtype != self._keys.dtype:
+            shape = (2, heads, self.num_slots, head_size)
+            self._scratch = self._scratch.new_zeros(shape)
 
     def write(self, layer: int, first: int, keys: Tensor, values: Tensor) -> None:
         """Store `keys`, `values` `[T, H, D]` in the slots from `first`."""
@@ -54,8 +64,12 @@ class KVCache:
         self._values[layer, :, first:end] = values.transpose(0, 1)
 
     def read(self, layer: int, num_slots: int) -> tuple[Tensor, Tensor]:
-        """Views of the keys and values in the first `num_slots` slots, `[H, S, D]`."""
-        return self._keys[layer, :, :num_slots], self._values[layer, :, :num_slots]
+        """Keys and values of the first `num_slots` slots, `[H, S, D]`, until the next `read`."""
+        keys, values = self._keys[layer, :, :num_slots], self._values[layer, :, :num_slots]
+        if self._scratch.dtype == keys.dtype:
+            return keys, values
+        scratch = self._scratch[:, :, :num_slots]
+        return scratch[0].copy_(keys), scratch[1].copy_(values)
 
     @torch.inference_mode()
     def move(self, sources: Sequence[int], first: int) -> None:

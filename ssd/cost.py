@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import torch
 
@@ -21,10 +20,19 @@ _DRIFT = 1.25
 
 @dataclass(frozen=True)
 class PassCosts:
-    """Seconds of one forward at each of `widths`, ascending and never falling with the width."""
+    """Seconds of one forward at each of `widths`, ascending."""
 
     widths: tuple[int, ...]
     seconds: tuple[float, ...]
+
+    @property
+    def overpriced(self) -> tuple[int, ...]:
+        """The widths that take as long as a larger one."""
+        return tuple(
+            width
+            for number, width in enumerate(self.widths)
+            if self.seconds[number] >= min(self.seconds[number + 1 :], default=math.inf)
+        )
 
     def at(self, width: int) -> float:
         """Seconds of a pass of `width` rows: between two measured widths, on the line."""
@@ -74,7 +82,7 @@ def measure(
             model.forward(rows, cache, width)
             if repeat:  # the first one warms up
                 shortest[width] = min(shortest[width], clock() - start)
-    return PassCosts(tuple(widths), tuple(accumulate(shortest.values(), max)))
+    return PassCosts(tuple(widths), tuple(shortest.values()))
 
 
 def has_drifted(known: PassCosts, now: PassCosts) -> bool:

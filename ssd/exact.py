@@ -42,12 +42,12 @@ class Numerics:
         assert num_rows <= self.widths[-1], f"{num_rows} rows in a pass of {self.widths[-1]}"
         return next(width for width in self.widths if width >= num_rows)
 
-    def cache_dtype(self, dtype: torch.dtype) -> torch.dtype:
-        """The dtype in which keys and values of a model of `dtype` are kept."""
+    def attention_dtype(self, dtype: torch.dtype) -> torch.dtype:
+        """The dtype in which attention of a model of `dtype` computes."""
         return torch.float64 if self.kind == "exact" else dtype
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
-        """Attention, `[H, T, D]` in the cache's dtype.
+        """Attention, `[H, T, D]` in the dtype of all its inputs.
 
         `queries`: `[H, T, D]`, `keys`, `values`: `[H, S, D]`; `bias`: `[T, S]`, 0 or -inf, None
         where every query sees every key.
@@ -58,10 +58,14 @@ class Numerics:
                 queries[None], keys[None], values[None], attn_mask=mask
             )[0]
         scale = queries.shape[-1] ** -0.5
-        if bias is None:
-            scores = torch.bmm(queries * scale, keys.transpose(1, 2))
-        else:
-            scores = torch.baddbmm(bias, queries, keys.transpose(1, 2), alpha=scale)
+        ignored = queries[:1, :1, :1]  # something to add none of
+        scores = torch.baddbmm(
+            ignored if bias is None else bias,
+            queries,
+            keys.transpose(1, 2),
+            beta=0 if bias is None else 1,
+            alpha=scale,
+        )
         return torch.bmm(torch.softmax(scores, dim=-1), values)
 
 

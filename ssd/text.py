@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from ssd.chat import ChatTemplate, Message
 from ssd.detokenize import TextStream, Vocabulary
 
-__all__ = ["TextCodec", "TextStream"]
+__all__ = ["TextCodec", "TextStream", "check_prompt"]
 
 _NEVER = "(?!)"
 
@@ -81,11 +81,8 @@ class TextCodec:
         place for `system`. Without `system` the template's own default applies.
         Raises ValueError for a prompt without text, or with half a surrogate pair.
         """
-        if not text.strip():
-            got = "only white space" if text else "an empty one"
-            raise ValueError(f"expected a prompt with some text, got {got}: write what to answer")
-        for words in (text, system or ""):
-            _check_unicode(words)
+        check_prompt(text)
+        _check_unicode(system or "")
         if raw or self._template is None:
             return tuple(self._raw_ids(text))
         messages = [{"role": "user", "content": text}]
@@ -183,6 +180,14 @@ class TextCodec:
         literal.no_truncation()
         literal.encode_special_tokens = True
         return literal
+
+
+def check_prompt(text: str) -> None:
+    """Raises ValueError for a prompt without text, or with half a surrogate pair."""
+    if not text.strip():
+        got = "only white space" if text else "an empty one"
+        raise ValueError(f"expected a prompt with some text, got {got}: write what to answer")
+    _check_unicode(text)
 
 
 def _special_names(settings: dict[str, Any]) -> dict[str, str]:

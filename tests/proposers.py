@@ -56,9 +56,7 @@ def wild(seed: int, vocab_size: int, num_nodes: int) -> Guesser:
     )
 
 
-def right_among_wrong(
-    answer: Sequence[int], seed: int, vocab_size: int, num_nodes: int
-) -> Guesser:
+def right_among_wrong(answer: Sequence[int], seed: int, vocab_size: int, num_nodes: int) -> Guesser:
     """Random trees with a piece of the true answer grafted in, decoys before and after it."""
     rng = random.Random(seed)
 
@@ -68,7 +66,9 @@ def right_among_wrong(
         tokens, parents = list(decoys.tokens), list(decoys.parents)
         children = [dict(found) for found in decoys.children]
         node = 0
-        for token in answer[done : done + min(depth, num_nodes - num_nodes // 2, rng.randint(0, 6))]:
+        for token in answer[
+            done : done + min(depth, num_nodes - num_nodes // 2, rng.randint(0, 6))
+        ]:
             if token not in children[node]:
                 children[node][token] = len(tokens)
                 children.append({})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 import torch
 
 from ssd.cache import KVCache
@@ -13,7 +14,7 @@ CPU = torch.device("cpu")
 
 @torch.inference_mode()
 def test_slots_start_zeroed_and_growth_keeps_what_is_stored() -> None:
-    cache = KVCache((2, 3, 4), torch.float64, CPU)
+    cache = KVCache((2, 3, 4), torch.float64, torch.float64, CPU)
     cache.reserve(5)
     assert cache.num_slots >= 5
     cache.write(1, 2, torch.ones(1, 3, 4), torch.ones(1, 3, 4) * 2)
@@ -27,8 +28,28 @@ def test_slots_start_zeroed_and_growth_keeps_what_is_stored() -> None:
 
 
 def test_bytes_of_a_slot() -> None:
-    assert KVCache((2, 3, 4), torch.float64, CPU).slot_bytes == 2 * 2 * 3 * 4 * 8
-    assert KVCache((2, 3, 4), torch.bfloat16, CPU).slot_bytes == 2 * 2 * 3 * 4 * 2
+    assert KVCache((2, 3, 4), torch.float64, torch.float64, CPU).slot_bytes == 2 * 2 * 3 * 4 * 8
+    assert KVCache((2, 3, 4), torch.bfloat16, torch.float64, CPU).slot_bytes == 2 * 2 * 3 * 4 * 2
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("stored", [torch.bfloat16, torch.float32, torch.float64])
+def test_what_is_stored_is_read_as_it_was_in_another_dtype(stored: torch.dtype) -> None:
+    """Through growth, layer by layer, rounded once; slots never written are zeros."""
+    generator = torch.Generator().manual_seed(0)
+    cache = KVCache((2, 3, 4), stored, torch.float64, CPU)
+    rows = torch.randn(2, 300, 3, 4, generator=generator)
+    for first in range(0, 300, 20):
+        cache.reserve(first + 20)
+        for layer in range(2):
+            part = rows[layer, first : first + 20]
+            cache.write(layer, first, part, -part)
+        for layer in range(2):
+            keys, values = cache.read(layer, first + 20)
+            assert keys.dtype == values.dtype == torch.float64
+            expected = rows[layer, : first + 20].transpose(0, 1).to(stored).double()
+            assert torch.equal(keys, expected) and torch.equal(values, -expected)
+    assert not cache.read(1, cache.num_slots)[0][:, 300:].any()
 
 
 @torch.inference_mode()
@@ -36,7 +57,7 @@ def test_random_writes_and_moves_equal_a_list() -> None:
     """Moves whose sources and destinations overlap included."""
     rng = random.Random(0)
     for _ in range(50):
-        cache, twin = KVCache((2, 1, 1), torch.float64, CPU), [0.0] * 40
+        cache, twin = KVCache((2, 1, 1), torch.float64, torch.float64, CPU), [0.0] * 40
         cache.reserve(40)
         for step in range(30):
             if rng.random() < 0.5:

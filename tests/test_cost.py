@@ -35,7 +35,7 @@ class Timed:
 
     def new_cache(self) -> KVCache:
         """A cache of nothing much."""
-        return KVCache((1, 1, 2), torch.float32, torch.device("cpu"))
+        return KVCache((1, 1, 2), torch.float32, torch.float32, torch.device("cpu"))
 
     def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:
         """Zeros, some time later; every third call is disturbed."""
@@ -67,3 +67,9 @@ def test_drift_is_a_change_of_ratios_or_a_large_one_of_all(
     """A machine a little slower throughout has not drifted."""
     now = PassCosts((1, 8), (10 * change(1), 20 * change(8)))
     assert has_drifted(COSTS, now) is drifted
+
+
+def test_widths_that_a_larger_one_beats_are_overpriced() -> None:
+    """Two rows cost more than four here, and eight more than sixteen: pad to those."""
+    assert PassCosts((1, 2, 4, 8, 16), (9.0, 11.0, 10.0, 20.0, 20.0)).overpriced == (2, 8)
+    assert PassCosts((1, 2), (9.0, 11.0)).overpriced == ()

@@ -1,9 +1,10 @@
-"""The promise: ids equal the target's own, one at a time, for every proposer at every temperature."""
+"""The promise: ids equal the target's own, one at a time, whoever guesses, at any temperature."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -76,6 +77,12 @@ PROPOSERS: dict[str, Make] = {
 }
 
 
+def _made(
+    make: Make, draft: LanguageModel, answer: Sequence[int], seed: int, meter: Meter
+) -> Proposer:
+    return make(draft, answer, meter, seed)
+
+
 def outcome(lane: Lane, proposer: Proposer, request: Request) -> tuple[tuple[int, ...], str]:
     run = collect(decode(lane, proposer, request))
     for step in run.steps:
@@ -87,9 +94,9 @@ def outcome(lane: Lane, proposer: Proposer, request: Request) -> tuple[tuple[int
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=LABELS)
 @pytest.mark.parametrize("name", PROPOSERS)
 def test_toys_say_the_naive_text(name: str, sampling: Sampling) -> None:
-    """60 random toys, prompts, seeds each; every id a function of all that stands before it."""
+    """30 random toys, prompts, seeds each; every id a function of all that stands before it."""
     rng = random.Random(name)
-    for case in range(60):
+    for case in range(30):
         kind = rng.choice([ToyModel, Markov])
         levels = rng.choice([3, 1000])  # 3: ties everywhere
         options = {"seed": case, "vocab_size": 9, "levels": levels, "scale": rng.choice([1.0, 6.0])}
@@ -125,7 +132,9 @@ def tiny_pairs() -> dict[str, list[tuple[LanguageModel, LanguageModel]]]:
 @pytest.mark.parametrize("sampling", SAMPLINGS[:3], ids=LABELS[:3])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_tiny_models_say_the_same_to_the_last_bit(
-    family: str, sampling: Sampling, tiny_pairs: dict[str, list[tuple[LanguageModel, LanguageModel]]]
+    family: str,
+    sampling: Sampling,
+    tiny_pairs: dict[str, list[tuple[LanguageModel, LanguageModel]]],
 ) -> None:
     """Ids of all proposers, and the hash of every logit row that chose one."""
     rng = random.Random(family)
@@ -135,9 +144,7 @@ def test_tiny_models_say_the_same_to_the_last_bit(
         expected, hashes = witnessed(target, None, request)
         assert len(expected) == len(hashes) == 24
         for make in PROPOSERS.values():
-            found = witnessed(
-                target, lambda meter, make=make: make(draft, expected, meter, case), request
-            )
+            found = witnessed(target, partial(_made, make, draft, expected, case), request)
             assert found == (expected, hashes)
 
 
@@ -151,7 +158,9 @@ def witnessed(
         hashes.extend(hash_rows(logits[list(verdict.nodes)]))
 
     lane = lane_of(target, witness=witness)
-    events = autoregressive(lane, request) if make is None else decode(lane, make(lane.meter), request)
+    events = (
+        autoregressive(lane, request) if make is None else decode(lane, make(lane.meter), request)
+    )
     run = collect(events)
     return run.tokens, tuple(hashes[: len(run.tokens)])
 

@@ -118,16 +118,14 @@ def test_the_tree_is_the_best_first_tree_of_the_drafts_own_chances(sampling: Sam
 
 
 def test_a_chain_takes_a_pass_a_token() -> None:
-    for length in range(0, 9):
+    for length in range(9):
         policy = DraftPolicy(Limits(length, length), branching=1)
         model = ToyModel(length, max_width=64)
         for sampling in SAMPLINGS:
             request = Request((1, 2, 3), sampling)
             tree, passes = proposed(model, [1, 2, 3], policy, request, is_helped=False)
             assert tree.parents == tuple(range(-1, length)) and passes == length
-            tree, passes = proposed(
-                model, [1, 2, 3], policy, request, is_helped=False, max_depth=3
-            )
+            tree, passes = proposed(model, [1, 2, 3], policy, request, is_helped=False, max_depth=3)
             assert len(tree) - 1 == passes == min(length, 3)
 
 

@@ -22,7 +22,7 @@ from tests.test_meter import HandClock
 from tests.toy import Markov
 
 
-def staged_run(clock: HandClock, sampling: Sampling = Sampling()) -> tuple[list[Event], Meter]:
+def staged_run(clock: HandClock, sampling: Sampling) -> tuple[list[Event], Meter]:
     """The events of a staged run and its meter."""
     meter = Meter(clock)
     target, shaken = Markov(3), Markov(3, wobble=2.0)
@@ -53,6 +53,7 @@ def test_stage_seconds_add_up(sampling: Sampling) -> None:
 
 def test_time_between_events_is_nobodys() -> None:
     """A slow reader of the events, a page for one, does not slow the engine's clock."""
+
     def times(nap: float) -> tuple[float, float]:
         clock = HandClock(step=0.001)
         meter = Meter(clock)
@@ -83,7 +84,7 @@ def test_the_witness_is_outside_the_clock() -> None:
 
 
 def test_steps_prefill_and_finish_come_in_order() -> None:
-    events, meter = staged_run(HandClock())
+    events, _ = staged_run(HandClock(), Sampling())
     kinds = [type(event) for event in events]
     first_step = kinds.index(Step)
     assert set(kinds[:first_step]) == {Prefill} and kinds[-1] is Finish
@@ -99,7 +100,7 @@ def test_steps_prefill_and_finish_come_in_order() -> None:
 
 
 def test_the_prefills_passes_are_not_the_decodes() -> None:
-    events, meter = staged_run(HandClock())
+    events, meter = staged_run(HandClock(), Sampling())
     result = collect(events)
     assert meter.passes["target"] == result.target_passes + 2, "32 ids in passes of 16"
     assert meter.passes["draft"] == result.draft_passes + 2

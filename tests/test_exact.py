@@ -81,6 +81,7 @@ def test_a_model_that_depends_on_its_company_everywhere_is_not_invariant() -> No
 
 def test_a_rare_difference_is_seen() -> None:
     """A single id of fifty whose row differs at one width."""
+
     def planted(ids: Sequence[int]) -> Tensor:
         logits = run(ids)
         if len(ids) == 5:
@@ -90,6 +91,37 @@ def test_a_rare_difference_is_seen() -> None:
         return logits
 
     assert 5 not in probe(planted, 50).invariant_widths
+
+
+@pytest.mark.parametrize("kind", ["exact", "fast"])
+def test_the_order_of_keys_moves_exact_attention_by_float64s_rounding(kind: str) -> None:
+    """With the keys' own dtype it would move by far more, as `fast` shows."""
+    generator = torch.Generator().manual_seed(1)
+    numerics = Numerics(kind, (1,))  # type: ignore[arg-type]
+    dtype = numerics.attention_dtype(torch.bfloat16)
+    queries, keys, values = (
+        torch.randn(2, count, 16, generator=generator).bfloat16().to(dtype)
+        for count in (3, 400, 400)
+    )
+    order = torch.randperm(400, generator=generator)
+    bias = torch.zeros(3, 400, dtype=dtype)
+    for mask in (None, bias):
+        straight = numerics.attend(queries, keys, values, mask)
+        shuffled = numerics.attend(queries, keys[:, order], values[:, order], mask)
+        moved = float((straight - shuffled).abs().max())
+        assert moved < 1e-14 if kind == "exact" else moved > 1e-6
+
+
+def test_a_masked_key_counts_for_nothing() -> None:
+    numerics = Numerics("exact", (1,))
+    queries, keys, values = torch.randn(3, 1, 4, 8, dtype=torch.float64).unbind(0)
+    bias = torch.zeros(4, 4, dtype=torch.float64)
+    bias[:, 3] = float("-inf")
+    masked = numerics.attend(queries, keys, values, bias)
+    keys[:, 3], values[:, 3] = 1e6, -1e6
+    assert torch.equal(numerics.attend(queries, keys, values, bias), masked)
+    expected = numerics.attend(queries, keys[:, :3], values[:, :3], None)
+    assert torch.allclose(masked, expected, rtol=0, atol=1e-14)
 
 
 def test_widths_pad_to_the_next() -> None:
@@ -128,9 +160,7 @@ def test_exact_attention_does_not_see_the_order_of_keys(family: str) -> None:
     model = exact(tiny(family, 1).model(torch.bfloat16))
     context = list(range(40))
     chain = TokenTree.chain(39, (5, 6, 7), "draft")
-    apart = TokenTree(
-        (39, 9, 5, 8, 6, 3, 7), (-1, 0, 0, 2, 2, 3, 4), ("target", *("draft",) * 6)
-    )
+    apart = TokenTree((39, 9, 5, 8, 6, 3, 7), (-1, 0, 0, 2, 2, 3, 4), ("target", *("draft",) * 6))
     straight = CachedModel(model, "target", Meter()).score(context, chain)
     scattered = CachedModel(model, "target", Meter()).score(context, apart)
     assert hash_rows(straight) == hash_rows(scattered[[0, 2, 4, 6]])
@@ -153,8 +183,7 @@ def test_fast_numerics_shows_differing_rows(family: str) -> None:
             )
             memo = CachedModel(model, "target", Meter())
             one_by_one = [
-                memo.score(ids[:end], TokenTree.root_only(ids[end - 1]))[0]
-                for end in range(50, 71)
+                memo.score(ids[:end], TokenTree.root_only(ids[end - 1]))[0] for end in range(50, 71)
             ]
             pairs = zip(hash_rows(at_once), hash_rows(torch.stack(one_by_one)), strict=True)
             differing[kind] += sum(a != b for a, b in pairs)

@@ -37,7 +37,7 @@ def test_best_first_is_best(seed: int) -> None:
         return [Guess(t, p, "draft") for t, p in table[path].items()]
 
     paths = all_paths(lambda path: table[path], 3)
-    for num_nodes in range(0, 6):
+    for num_nodes in range(6):
         grown = grow(guesses, Limits(num_nodes, 3))
         assert len({c.path for c in grown}) == len(grown) == num_nodes
         for candidate in grown:

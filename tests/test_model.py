@@ -237,9 +237,7 @@ def test_a_memo_of_a_tiny_model_changes_no_bit(family: str, dtype: torch.dtype) 
 
 @pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 18, 62, 63])
 @pytest.mark.parametrize("draft_context", [8, 17, 62, 63, 64, 100])
-def test_prompts_up_to_the_context_with_a_draft_of_another(
-    length: int, draft_context: int
-) -> None:
+def test_prompts_up_to_the_context_with_a_draft_of_another(length: int, draft_context: int) -> None:
     """Contexts of 64: prompts of up to ctx - 1 run to the end; the draft's own end is no matter."""
     target = ToyModel(1, context_length=64)
     draft = ToyModel(1, context_length=draft_context, wobble=2.0)

@@ -131,13 +131,13 @@ def answers(stop: Stop, request: Request, model: ToyModel, answer: Sequence[int]
 
 
 def test_stops_inside_accepted_paths() -> None:
-    """A stop id, then a stop string, at every place of the answer: first, middle, last of a path."""
+    """A stop id and a stop string at every place of the answer: first, middle, last of a path."""
     for seed in range(2):
         model = ToyModel(seed, context_length=100)
         plain = Request((1, 2, 3), stop=Stop(40))
         answer = collect(autoregressive(lane_of(model), plain)).tokens
         text = "".join(LETTERS[token] for token in answer)
-        for place in range(0, 40):
+        for place in range(40):
             token = answer[place]
             first = answer.index(token)
             expected = (answer[: first + 1], "stop")
@@ -146,9 +146,10 @@ def test_stops_inside_accepted_paths() -> None:
             string = text[place : place + 3]
             end = text.find(string) + len(string)
             expected = (answer[:end], "stop")
-            assert answers(Stop(40, strings=(string,), new_stream=Letters), plain, model, answer) == [
-                expected
-            ] * 4
+            assert (
+                answers(Stop(40, strings=(string,), new_stream=Letters), plain, model, answer)
+                == [expected] * 4
+            )
 
 
 def test_never_more_than_the_maximum() -> None:

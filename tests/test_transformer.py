@@ -49,7 +49,7 @@ def random_ids(seed: int, count: int, vocab_size: int) -> list[int]:
 
 @pytest.mark.parametrize(("family", "changes"), VARIANTS, ids=LABELS)
 def test_logits_equal_transformers(family: str, changes: dict[str, Any]) -> None:
-    """In float64 to its own rounding (rotary angles are float32 in both), in float32 to float32's."""
+    """To the rounding of float32, in which both also turn and normalise in float64."""
     checkpoint = tiny(family, 5, **changes)
     ids = random_ids(1, 50, checkpoint.config["vocab_size"])
     reference = checkpoint.hugging_face()

@@ -15,9 +15,7 @@ from tests.proposers import random_tree
 #    1   2
 #   / \   \
 #  3   4   5
-EXAMPLE = TokenTree(
-    (9, 1, 2, 3, 4, 3), (NO_PARENT, 0, 0, 1, 1, 2), ("target", *("draft",) * 5)
-)
+EXAMPLE = TokenTree((9, 1, 2, 3, 4, 3), (NO_PARENT, 0, 0, 1, 1, 2), ("target", *("draft",) * 5))
 
 
 def test_derived_quantities_of_an_example() -> None:

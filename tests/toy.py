@@ -49,7 +49,7 @@ class ToyModel:
 
     def new_cache(self) -> KVCache:
         """One layer, one head, two numbers a slot."""
-        return KVCache((1, 1, 2), torch.float64, torch.device("cpu"))
+        return KVCache((1, 1, 2), torch.float64, torch.float64, torch.device("cpu"))
 
     @torch.inference_mode()
     def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:

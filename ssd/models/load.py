@@ -32,6 +32,8 @@ from ssd.text import TextCodec
 PRECISIONS = ("auto", "bf16", "fp32", "fp16")
 NUMERICS = ("exact", "fast")
 
+_FEW = 8  # rows, up to which widths are weighed against each other
+
 
 @dataclass(frozen=True)
 class Options:
@@ -149,7 +151,10 @@ def _draft(
 def _probed(
     model: Transformer, kind: NumericsKind, cache: Path, report: Report
 ) -> tuple[Transformer, ProbeResult]:
-    """`model` computing with the widths that the probe found invariant, and what it found."""
+    """`model` computing with the widths that the probe found invariant, and what it found.
+
+    A small width that takes longer than a larger one is left out: its passes are padded further.
+    """
     name = _key(model, "exact")
 
     def fresh() -> dict[str, Any]:
@@ -162,8 +167,17 @@ def _probed(
 
     found = machine.remembered(cache, "probe", name, fresh)
     result = ProbeResult(tuple(found["widths"]), CANDIDATE_WIDTHS, found["rows"])
-    widths = result.invariant_widths if result.is_invariant else CANDIDATE_WIDTHS
-    return model.with_numerics(Numerics(kind, widths)), result
+    if kind == "fast" or not result.is_invariant:
+        return model.with_numerics(Numerics(kind, CANDIDATE_WIDTHS)), result
+    exact = model.with_numerics(Numerics(kind, result.invariant_widths))
+
+    def cheapest() -> dict[str, Any]:
+        few = tuple(width for width in result.invariant_widths if width <= _FEW)
+        slow = measure(exact, default_clock(model.weights.embedding.device), few).overpriced
+        return {"widths": [width for width in result.invariant_widths if width not in slow]}
+
+    found = machine.remembered(cache, "widths", name, cheapest)
+    return model.with_numerics(Numerics(kind, tuple(found["widths"]))), result
 
 
 def _lonely_rows(model: Transformer, ids: Sequence[int]) -> Tensor:

@@ -232,7 +232,7 @@ class Trainer:
             optimizer.zero_grad(set_to_none=True)
         progress.step += 1
         progress.seen += int(is_answer.sum())
-        return float(loss)
+        return loss.item()
 
     def _figures(self) -> dict[str, float]:
         top1, nats = agreement(self._draft, self._held_out, self._settings.batch_tokens)
