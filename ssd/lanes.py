@@ -83,7 +83,8 @@ def events(
     if method == "autoregressive":
         return autoregressive(lane, request)
     if method == "replay":
-        return decode(lane, Replay(answer, guessing.nodes or _REPLAY_NODES), request)
+        nodes = _REPLAY_NODES if guessing.nodes is None else guessing.nodes
+        return decode(lane, Replay(answer, nodes), request)
     return decode(lane, _proposer(pair, method, guessing, meter), request)
 
 
@@ -93,7 +94,8 @@ def _proposer(pair: LoadedPair, method: str, guessing: Guessing, meter: Meter) -
         return NGramProposer(NGram(pair.katz), _limits(guessing), pricing, meter)
     draft = CachedModel(pair.draft, "draft", meter)
     if method == "speculative-rejection":
-        return SampledChain(draft, pair.draft.head_ids, guessing.chain or _REJECTION_CHAIN)
+        length = _REJECTION_CHAIN if guessing.chain is None else guessing.chain
+        return SampledChain(draft, pair.draft.head_ids, length)
     policy = _policy(pair, method, guessing)
     ngram = NGram(pair.katz) if method == "staged" else None
     return DraftStage(draft, pair.draft.head_ids, policy, ngram, meter)

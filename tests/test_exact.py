@@ -95,13 +95,12 @@ def test_a_rare_difference_is_seen() -> None:
 
 @pytest.mark.parametrize("kind", ["exact", "fast"])
 def test_the_order_of_keys_moves_exact_attention_by_float64s_rounding(kind: str) -> None:
-    """With the keys' own dtype it would move by far more, as `fast` shows."""
+    """In float32, the models' own dtype here, it would move by far more, as `fast` shows."""
     generator = torch.Generator().manual_seed(1)
     numerics = Numerics(kind, (1,))  # type: ignore[arg-type]
-    dtype = numerics.attention_dtype(torch.bfloat16)
+    dtype = numerics.attention_dtype(torch.float32)
     queries, keys, values = (
-        torch.randn(2, count, 16, generator=generator).bfloat16().to(dtype)
-        for count in (3, 400, 400)
+        torch.randn(2, count, 16, generator=generator).to(dtype) for count in (3, 400, 400)
     )
     order = torch.randperm(400, generator=generator)
     bias = torch.zeros(3, 400, dtype=dtype)
@@ -109,7 +108,7 @@ def test_the_order_of_keys_moves_exact_attention_by_float64s_rounding(kind: str)
         straight = numerics.attend(queries, keys, values, mask)
         shuffled = numerics.attend(queries, keys[:, order], values[:, order], mask)
         moved = float((straight - shuffled).abs().max())
-        assert moved < 1e-14 if kind == "exact" else moved > 1e-6
+        assert moved < 1e-14 if kind == "exact" else moved > 1e-9
 
 
 def test_a_masked_key_counts_for_nothing() -> None:

@@ -166,20 +166,34 @@ def test_chances_given_the_noise_are_right(chance: float) -> None:
 
     Frequencies over 4,000 seeds against the sum of the stated chances; 5 sigma, 6e-7 by luck.
     """
-    others = np.log((1 - chance) / 400)
     ngram = NGram(table({(1,): [(7, chance)]}))
-    stated, wins, spread = 0.0, 0, 0.0
     p = float(np.float16(chance))
+    others = np.log((1 - p) / 400)
+    stated, wins = np.zeros(4000), np.zeros(4000)
     for seed in range(4000):
         ngram.turn_to([1], Request((1,), Sampling(1.0), seed))
         (guess,) = ngram.guesses(())
-        stated += guess.probability
-        spread += guess.probability * (1 - guess.probability)
+        stated[seed] = guess.probability
         mine = np.log(p) + noise.gumbel(seed, 1, np.array([7]))[0]
         rest = others + noise.gumbel(seed, 1, np.arange(100, 500))
-        wins += bool(mine > rest.max())
-    assert abs(wins - stated) < 5 * math.sqrt(spread) + 4000 * abs(p - chance)
-    assert abs(stated / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
+        wins[seed] = mine > rest.max()
+    spread = stated * (1 - stated)
+    # Right on the whole, and right about which: among the surer half and the other one.
+    surer = stated > np.median(stated)
+    for part in (surer, ~surer, surer | ~surer):
+        assert abs((wins - stated)[part].sum()) < 5 * math.sqrt(spread[part].sum()) + 1e-3
+    assert abs(stated.mean() - p) < 5 * math.sqrt(p * (1 - p) / 4000)
+
+
+def test_the_noise_is_that_of_the_place_after_context_and_path() -> None:
+    ngram = NGram(table({(1,): [(7, 0.25)], (7,): [(1, 0.5)]}))
+    for context in ([1], [9, 9, 1]):
+        ngram.turn_to(context, Request(tuple(context), Sampling(1.0), 3))
+        for path, token, chance in (((), 7, 0.25), ((7,), 1, 0.5), ((8, 8, 1), 7, 0.25)):
+            (guess,) = [g for g in ngram.guesses(path) if g.token == token]
+            gumbel = noise.gumbel(3, len(context) + len(path), np.array([token]))[0]
+            expected = math.exp(-(1 - chance) / chance * math.exp(-float(gumbel)))
+            assert math.isclose(guess.probability, expected)
 
 
 def test_at_temperature_0_the_chances_are_the_tables() -> None:
@@ -187,7 +201,9 @@ def test_at_temperature_0_the_chances_are_the_tables() -> None:
     ngram.turn_to([0, 0], Request((0, 0), Sampling(0.0), 99))
     matches = ContextMatches()
     matches.update([0, 0])
-    assert {g.token for g in ngram.guesses(())} >= {5, 6}
+    (again,) = matches.guesses(()).values()
+    expected = {0: again, 5: (1 - again) * 0.5, 6: (1 - again) * 0.25}
+    assert {g.token: g.probability for g in ngram.guesses(())} == pytest.approx(expected)
 
 
 def test_the_proposer_keeps_to_its_limits() -> None:

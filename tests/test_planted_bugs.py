@@ -258,13 +258,16 @@ def test_faulty_passes_are_caught(
     assert caught(targets[kind], memo_of(Wrapped(targets[kind], fault))) >= 0.9
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fault", [stale_slots, stale_values])
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        *((kind, stale_slots) for kind in KINDS),
+        *((kind, stale_values) for kind in KINDS[1:]),  # a toy reads its keys only
+    ],
+)
 def test_stale_slots_are_caught(
     targets: dict[str, LanguageModel], kind: str, fault: Callable[[KVCache], None]
 ) -> None:
-    if kind == "toy" and fault is stale_values:
-        return  # a toy reads its keys only
     assert caught(targets[kind], memo_of(Wrapped(targets[kind], cache=fault))) >= 0.7
 
 

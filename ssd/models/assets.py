@@ -13,8 +13,9 @@ from torch import Tensor
 
 from ssd.exact import Numerics
 from ssd.models.checkpoint import read_checkpoint
+from ssd.models.layers import Linear, RMSNorm
 from ssd.models.llama import layers
-from ssd.models.transformer import Linear, RMSNorm, Transformer, Weights
+from ssd.models.transformer import Transformer, Weights
 from ssd.ngram import KatzTable
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ssd.models.transformer import GELU, Architecture, Layer, LayerNorm, Linear, Weights
+from ssd.models.layers import GELU, Layer, LayerNorm, Linear
+from ssd.models.transformer import Architecture, Weights
 
 
 def architecture(config: Mapping[str, Any]) -> Architecture:

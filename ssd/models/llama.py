@@ -8,15 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ssd.models.transformer import (
-    Architecture,
-    Layer,
-    Linear,
-    RMSNorm,
-    SwiGLU,
-    Weights,
-    interleave,
-)
+from ssd.models.layers import Layer, Linear, RMSNorm, SwiGLU, interleave
+from ssd.models.transformer import Architecture, Weights
 
 
 def architecture(config: Mapping[str, Any]) -> Architecture:

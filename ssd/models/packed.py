@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ssd.models.transformer import GELU, Layer, Linear, SwiGLU, Transformer, Weights
+from ssd.models.layers import GELU, Layer, Linear, SwiGLU
+from ssd.models.transformer import Transformer, Weights
 
 _ROWS = 16  # the number of rows that the layout is chosen for
 _SAMPLE = 1000
