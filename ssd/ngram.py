@@ -89,7 +89,7 @@ class ContextMatches:
 class KatzTable:
     """The likeliest continuations of one and of two ids under a Katz-backoff trigram.
 
-    `keys`: sorted `[M]` uint64, `first * 2^32 + second + 1` for a pair and `second + 1` for a
+    `keys`: sorted `[M]` uint64, `(first + 1) 2^32 + second + 1` for a pair, with `first` -1 for a
     single id; `tokens`, `probabilities`: `[M, K]`, best first, probability 0 where there are fewer.
     """
 

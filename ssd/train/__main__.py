@@ -40,6 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
         command.add_argument("--tokens", type=float, default=Settings.num_tokens)
         command.add_argument("--temperature", type=float, default=WriteSettings.temperature)
+        if name == "ngram":
+            command.add_argument(
+                "--with-corpus", action="store_true", help="count the target's own text too"
+            )
     args = parser.parse_args(arguments)
     run = {"draft": _draft, "ngram": _ngram, "calibrate": _calibrate}[args.command]
     return run_command(lambda: run(args))
@@ -73,6 +77,8 @@ def _ngram(args: argparse.Namespace) -> int:
     documents = write_text(
         body, head, starts, settings, lambda done, total: print(f"written {done} of {total} ids")
     )
+    if args.with_corpus:
+        documents += [ids[num_prompt:] for ids, num_prompt in training.documents()]
     table = katz_table(documents)
     write_katz(args.out, table)
     print(f"{len(table.keys)} contexts")
