@@ -16,6 +16,7 @@ WIDTHS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 _CONTEXT = 256
 _REPEATS = 6
 _DRIFT = 1.25
+_CLEAR = 0.96
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,11 @@ class PassCosts:
 
     @property
     def overpriced(self) -> tuple[int, ...]:
-        """The widths that take as long as a larger one."""
+        """The widths that clearly take longer than a larger one."""
         return tuple(
             width
             for number, width in enumerate(self.widths)
-            if self.seconds[number] >= min(self.seconds[number + 1 :], default=math.inf)
+            if self.seconds[number] * _CLEAR > min(self.seconds[number + 1 :], default=math.inf)
         )
 
     def at(self, width: int) -> float:

@@ -32,7 +32,7 @@ from ssd.text import TextCodec
 PRECISIONS = ("auto", "bf16", "fp32", "fp16")
 NUMERICS = ("exact", "fast")
 
-_FEW = 8  # rows, up to which widths are weighed against each other
+_FEW = 4  # rows, up to which widths are weighed against each other
 
 
 @dataclass(frozen=True)
