@@ -51,12 +51,14 @@ class PassCosts:
 class Pricing:
     """What guessing is weighed against: the pass costs of the target and of the draft.
 
-    `draft_hope`: how often a first guess of the draft is right, the hope in a further draft pass.
+    `hope`, `noisy_hope`: how often a first guess of the draft is right, greedy and when sampling:
+    what a further draft pass may bring.
     """
 
     target: PassCosts
     draft: PassCosts
-    draft_hope: float
+    hope: float
+    noisy_hope: float
 
 
 def measure(

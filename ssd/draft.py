@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -77,7 +77,7 @@ class DraftStage:
         """The likeliest paths under the draft, and under the N-gram where they are merged."""
         room = self._draft.model.context_length - len(context)
         limits = self._policy.limits
-        limits = Limits(limits.num_nodes, min(limits.max_depth, max_depth, room))
+        limits = replace(limits, max_depth=min(limits.max_depth, max_depth, room))
         if limits.max_depth <= 0 or limits.num_nodes <= 0:
             return TokenTree.root_only(context[-1])
         self._draft.keep(context)
@@ -166,10 +166,11 @@ class _Growth:
         price = best_size(kept, pricing.target.at, self._spent_s)
         chance = {candidate.path: candidate.probability for candidate in kept}
         chance[()] = 1.0
+        hope = pricing.hope if self._request.sampling.is_greedy else pricing.noisy_hope
         gain = 0.0
         for path in unread:
             foreseen = sum(g.probability for g in self._foreseen.get(path, ()))
-            gain += chance.get(path, 0.0) * pricing.draft_hope * max(0.0, 1.0 - foreseen)
+            gain += chance.get(path, 0.0) * hope * max(0.0, 1.0 - foreseen)
         return gain > price.tokens_per_second * pricing.draft.at(len(unread))
 
     def _with_foresight(self, unread: list[Path]) -> list[Path]:

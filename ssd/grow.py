@@ -40,10 +40,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Limits:
-    """How large a tree may be, the root not counted."""
+    """How large a tree may be, root not counted; paths less likely than `least` are left out."""
 
     num_nodes: int
     max_depth: int
+    least: float = 0.0
 
 
 def grow(guesses: Guesses, limits: Limits) -> list[Candidate]:
@@ -59,7 +60,8 @@ def grow(guesses: Guesses, limits: Limits) -> list[Candidate]:
         if len(path) < limits.max_depth:
             for guess in guesses(path):
                 chance = probability * min(guess.probability, BEST_CHILD)
-                heapq.heappush(heap, (-chance, (*path, guess.token), number, guess.origin))
+                if chance >= limits.least:
+                    heapq.heappush(heap, (-chance, (*path, guess.token), number, guess.origin))
 
     consider((), NO_PARENT, 1.0)
     while heap and len(grown) < limits.num_nodes:

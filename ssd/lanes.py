@@ -32,6 +32,7 @@ MAX_NODES = 127
 _AUTO_NODES = 40
 _AUTO_CHAIN = 8
 _AUTO_DEPTH = 10
+_LEAST = 0.03  # of a token: no machine adds a node to a pass for less
 _REPLAY_NODES = 15
 _REJECTION_CHAIN = 4
 
@@ -102,7 +103,9 @@ def _proposer(pair: LoadedPair, method: str, guessing: Guessing, meter: Meter) -
 
 
 def _limits(guessing: Guessing) -> Limits:
-    return Limits(_AUTO_NODES if guessing.nodes is None else guessing.nodes, _AUTO_DEPTH)
+    if guessing.nodes is None:
+        return Limits(_AUTO_NODES, _AUTO_DEPTH, _LEAST)
+    return Limits(guessing.nodes, _AUTO_DEPTH)
 
 
 def _policy(pair: LoadedPair, method: str, guessing: Guessing) -> DraftPolicy:

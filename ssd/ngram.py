@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,7 +184,7 @@ class NGramProposer:
         """The likeliest continuations, as many as are worth their price."""
         with self._meter.time("ngram"):
             self._ngram.turn_to(context, request)
-            limits = Limits(self._limits.num_nodes, min(self._limits.max_depth, max_depth))
+            limits = replace(self._limits, max_depth=min(self._limits.max_depth, max_depth))
             grown = grow(self._ngram.guesses, limits)
         if self._pricing is not None:
             grown = grown[: best_size(grown, self._pricing.target.at, 0.0).num_nodes]

@@ -61,7 +61,8 @@ class Sampling:
             return scores
         scores = scores / np.float32(self.temperature)
         if 0 < self.top_k < len(scores):
-            kth = np.partition(scores, -self.top_k)[-self.top_k]
+            best = torch.topk(torch.from_numpy(scores), self.top_k, sorted=False).values
+            kth = np.float32(best.min())
             scores = np.where(scores < kth, np.float32(_NEGATIVE_INFINITY), scores)
         if self.top_p < 1.0:
             scores = _nucleus(scores, self.top_p)

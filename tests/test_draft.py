@@ -182,7 +182,7 @@ def test_under_a_price_the_tree_is_a_beginning_of_the_best(sampling: Sampling) -
         rng = random.Random(seed)
         dear = PassCosts((1, 64), (1.0, rng.choice([1.0, 3.0, 60.0])))
         draft = PassCosts((1, 64), (rng.choice([0.001, 0.1, 10.0]),) * 2)
-        pricing = Pricing(target=dear, draft=draft, draft_hope=0.5)
+        pricing = Pricing(target=dear, draft=draft, hope=0.5, noisy_hope=0.5)
         model = Markov(seed, vocab_size=9, max_width=64)
         policy = DraftPolicy(Limits(20, 6), pricing=pricing)
         for is_helped in (False, True):

@@ -134,8 +134,9 @@ def test_a_model_that_drafts_for_itself_agrees_and_is_trusted(target_dir: Path) 
     model = target(target_dir)
     documents = list(corpus(6).documents())
     assert calibrate.agreement(model, model, documents) == 1.0
-    chances = calibrate.sharpness(model, model, documents, num_scores=50)
-    assert max(chances, key=lambda factor: chances[factor]) == max(chances)
+    noisy = calibrate.noisy_figures(model, model, documents, num_scores=50)
+    assert noisy.agreement == 1.0
+    assert noisy.sharpness == max(noisy.log_chance)
 
 
 def test_match_hits_count_by_length() -> None:

@@ -29,10 +29,12 @@ _CARD, _KATZ, _SHARDS = "draft.json", "katz.npz", "draft-*.safetensors"
 class DraftAsset:
     """What is known of a draft besides its weights.
 
-    `hope`: how often its first guess is right; `sharpness`: how far to trust its perturbed scores.
+    `hope`, `noisy_hope`: how often its first guess is right, greedy and at temperature 1;
+    `sharpness`: how far to trust its perturbed scores.
     """
 
     hope: float = 0.4
+    noisy_hope: float = 0.3
     sharpness: float = 1.0
 
 
@@ -62,7 +64,12 @@ def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAss
         head=Linear(embedding[head_ids].contiguous()),
         head_ids=head_ids,
     )
-    asset = DraftAsset(hope=card["hope"], sharpness=card["sharpness"])
+    known = DraftAsset()
+    asset = DraftAsset(
+        hope=card["hope"],
+        noisy_hope=card.get("noisy_hope", known.noisy_hope),
+        sharpness=card["sharpness"],
+    )
     return Transformer(architecture, weights, Numerics()), asset
 
 

@@ -108,7 +108,8 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     pricing = Pricing(
         target=_costs(target, clock, cache, report),
         draft=_costs(draft, clock, cache, report),
-        draft_hope=asset.hope,
+        hope=asset.hope,
+        noisy_hope=asset.noisy_hope,
     )
     is_exact = kind == "exact" and probed.is_invariant and dtype != torch.float32
     return LoadedPair(

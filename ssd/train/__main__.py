@@ -23,6 +23,9 @@ from ssd.train.write import WriteSettings, write_text
 
 _START = 40  # ids of a prompt that the draft goes on from
 _DOCUMENTS = 24
+# On prompts unlike the corpus, none of them of a suite, a chain's first guess was accepted three
+# quarters as often as held-out text of the corpus says.
+_NEW_TEXT = 0.75
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -90,13 +93,18 @@ def _calibrate(args: argparse.Namespace) -> int:
     _, held_out = _corpus(args).split()
     documents = list(held_out.documents())
     few = documents[:: max(1, len(documents) // _DOCUMENTS)]
-    hope = calibrate.agreement(target, draft, few)
-    chances = calibrate.sharpness(target, draft, few)
-    best = max(chances, key=lambda factor: chances[factor])
+    agreement = calibrate.agreement(target, draft, few)
+    noisy = calibrate.noisy_figures(target, draft, few)
     hits = calibrate.match_hits(documents)
-    figures = {"hope": round(hope, 3), "sharpness": best}
+    figures = {
+        "agreement": round(agreement, 3),
+        "noisy_agreement": round(noisy.agreement, 3),
+        "hope": round(_NEW_TEXT * agreement, 3),
+        "noisy_hope": round(_NEW_TEXT * noisy.agreement, 3),
+        "sharpness": noisy.sharpness,
+    }
     update_card(args.out, figures)
-    print(json.dumps({**figures, "log_chance": chances, "match_hits": np.round(hits, 3).tolist()}))
+    print(json.dumps({**figures, "match_hits": np.round(hits, 3).tolist()}))
     return EXIT_OK
 
 

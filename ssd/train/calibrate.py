@@ -7,6 +7,7 @@ and what did the draft's noisy scores and the context's matches say?
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -47,15 +48,31 @@ def agreement(target: Transformer, draft: Transformer, documents: Sequence[Docum
 Document = tuple[Sequence[int], int]
 
 
-def sharpness(
+@dataclass(frozen=True)
+class NoisyFigures:
+    """`agreement`: how often the draft's best perturbed score is the target's noisy choice.
+
+    `log_chance`: the mean log chance of that choice for each sharpness tried.
+    """
+
+    agreement: float
+    log_chance: dict[float, float]
+
+    @property
+    def sharpness(self) -> float:
+        """The sharpness under which the target's choices were likeliest."""
+        return max(self.log_chance, key=lambda factor: self.log_chance[factor])
+
+
+def noisy_figures(
     target: Transformer, draft: Transformer, documents: Sequence[Document], num_scores: int = 64
-) -> dict[float, float]:
-    """Mean log chance of the target's noisy choice at T = 1, top-k 50, for each sharpness tried.
+) -> NoisyFigures:
+    """The draft against the target's noisy choices at T = 1, top-k 50.
 
     A choice that the draft's best `num_scores` ids lack counts as a chance of one in a thousand.
     """
     total = dict.fromkeys(_SHARPNESS, 0.0)
-    count = 0
+    count = hits = 0
     for number, (ids, num_prompt) in enumerate(documents):
         wanted_rows = document_rows(target, ids)[num_prompt - 1 : -1].float()
         guessed = torch.topk(document_rows(draft, ids)[num_prompt - 1 : -1].float(), num_scores)
@@ -68,8 +85,9 @@ def sharpness(
             where = np.flatnonzero(columns == choice)
             for factor in _SHARPNESS:
                 total[factor] += _log_chance(perturbed, where, factor)
+            hits += int(columns[int(np.argmax(perturbed))]) == choice
             count += 1
-    return {factor: value / count for factor, value in total.items()}
+    return NoisyFigures(hits / count, {factor: value / count for factor, value in total.items()})
 
 
 def _choice(scores: Tensor, ids: Tensor, seed: int, position: int) -> int:
