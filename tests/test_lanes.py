@@ -31,7 +31,7 @@ def pair() -> LoadedPair:
         name="tiny", folder=Path(), codec=cast(Any, None),
         target=exact(checkpoint.model(torch.bfloat16)),
         draft=exact(with_draft(checkpoint, 0.2).model(torch.bfloat16)),
-        katz=KATZ, pricing=Pricing(COSTS, PassCosts((1, 64), (0.1, 0.2)), 0.5), sharpness=1.0,
+        katz=KATZ, pricing=Pricing(COSTS, PassCosts((1, 64), (0.1, 0.2)), 0.5, 0.5), sharpness=1.0,
         clock=time.perf_counter, is_exact=True, description={},
     )  # fmt: skip
 
