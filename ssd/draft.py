@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,6 +40,20 @@ class DraftPolicy:
     sharpness: float = 1.0
 
 
+@dataclass(frozen=True)
+class DraftPass:
+    """One pass of the draft: the rows that growth wanted, and those read ahead for the N-gram.
+
+    `logits`: `[len(wanted) + len(ahead), V]`, a row for each path of `paths`, over `head_ids`
+    where the draft's head is a reduced one.
+    """
+
+    paths: tuple[Path, ...]
+    wanted: frozenset[Path]
+    logits: Tensor
+    head_ids: NDArray[np.int64] | None
+
+
 class DraftStage:
     """A proposer made of a draft model and, below it, the N-gram (the paper's second stage).
 
@@ -55,13 +69,16 @@ class DraftStage:
         policy: DraftPolicy,
         ngram: NGram | None,
         meter: Meter,
+        witness: Callable[[DraftPass], None] = lambda read: None,
     ) -> None:
+        """`witness` is told of each pass, within the clock: let it take note, no more."""
         assert ngram is not None or not policy.is_merged
         self._draft = draft
         self._head_ids = None if head_ids is None else head_ids.cpu().numpy()
         self._policy = policy
         self._ngram = ngram
         self._meter = meter
+        self._witness = witness
 
     def prefill(self, context: Sequence[int]) -> Iterator[None]:
         """Fill the draft's cache, if the context fits, and read the prompt into the N-gram."""
@@ -89,13 +106,20 @@ class DraftStage:
 
     # The parts of a round, used by _Growth.
 
-    def rows(self, paths: Sequence[Path], number: dict[Path, int], root: int) -> Tensor:
-        """The draft's logits after each of `paths`, from one pass; parents come first."""
+    def rows(
+        self, paths: Sequence[Path], wanted: Sequence[Path], number: dict[Path, int], root: int
+    ) -> Tensor:
+        """The draft's logits after each of `paths`, from one pass; parents come first.
+
+        `wanted`: those of `paths` that growth asked for.
+        """
         tokens = [path[-1] if path else root for path in paths]
         for path in paths:
             number[path] = len(number)
         parents = [number[path[:-1]] if path else NO_PARENT for path in paths]
-        return self._draft.extend(tokens, parents)
+        logits = self._draft.extend(tokens, parents)
+        self._witness(DraftPass(tuple(paths), frozenset(wanted), logits, self._head_ids))
+        return logits
 
     def ids(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """The ids that columns of the draft's logits speak of."""
@@ -137,7 +161,7 @@ class _Growth:
             candidates, unread = self._unread(candidates)
             if not unread or not self._is_worth_a_pass(candidates, unread):
                 return candidates
-            self._read(self._with_foresight(unread))
+            self._read(self._with_foresight(unread), unread)
 
     def _unread(self, candidates: list[Candidate]) -> tuple[list[Candidate], list[Path]]:
         """The candidates worth keeping, and those whose children, once read, might replace one."""
@@ -189,9 +213,9 @@ class _Growth:
                         paths[path] = None
         return sorted(paths, key=len)
 
-    def _read(self, paths: list[Path]) -> None:
+    def _read(self, paths: list[Path], wanted: list[Path]) -> None:
         pricing = self._stage.policy.pricing
-        rows = self._stage.rows(paths, self._number, self._context[-1])
+        rows = self._stage.rows(paths, wanted, self._number, self._context[-1])
         if pricing is not None:
             self._spent_s += pricing.draft.at(len(paths))
         for path, guesses in zip(paths, self._row_guesses(paths, rows), strict=True):

@@ -12,7 +12,7 @@ import torch
 from ssd import noise
 from ssd.cost import PassCosts, Pricing
 from ssd.decode import decode
-from ssd.draft import DraftPolicy, DraftStage
+from ssd.draft import DraftPass, DraftPolicy, DraftStage
 from ssd.events import collect
 from ssd.grow import BEST_CHILD, Limits
 from ssd.meter import Meter
@@ -218,6 +218,11 @@ def test_a_budget_larger_than_the_drafts_passes(num_nodes: int) -> None:
         assert len(tree) <= num_nodes + 1
 
 
+def path(tree: TokenTree, node: int) -> tuple[int, ...]:
+    """The tokens from below the root to `node`."""
+    return () if node == 0 else (*path(tree, tree.parents[node]), tree.tokens[node])
+
+
 class Reduced(ToyModel):
     """A toy whose logits are those of the even ids only."""
 
@@ -239,6 +244,27 @@ def test_a_reduced_head_speaks_of_its_own_ids(sampling: Sampling) -> None:
     if not sampling.is_greedy:
         row = row + noise.gumbel(5, 2, np.arange(0, 16, 2))
     assert 2 * int(np.argmax(row)) in tree.children[0]
+
+
+def test_the_witness_is_told_of_every_pass_and_its_rows() -> None:
+    model, meter = ToyModel(3, vocab_size=9, max_width=64), Meter()
+    context = [1, 2, 3, 4, 1, 2, 3, 4, 1, 2]
+    seen: list[DraftPass] = []
+    stage = DraftStage(
+        CachedModel(model, "draft", meter), None, DraftPolicy(Limits(12, 4)), NGram(None), meter,
+        seen.append,
+    )  # fmt: skip
+    list(stage.prefill(context))
+    before = meter.passes["draft"]
+    tree = stage.propose(context, Request(tuple(context)), 9)
+    assert len(seen) == meter.passes["draft"] - before > 0
+    for read in seen:
+        assert read.wanted and read.wanted <= set(read.paths)
+        rows = [model.row([*context, *tokens]) for tokens in read.paths]
+        torch.testing.assert_close(read.logits, torch.tensor(rows))
+    assert any(len(read.paths) > len(read.wanted) for read in seen)
+    known = {tokens for read in seen for tokens in read.paths}
+    assert {path(tree, parent) for parent in tree.parents[1:]} <= known
 
 
 def test_a_shaken_tiny_model_helps() -> None:
