@@ -117,17 +117,22 @@ class KatzTable:
 
 
 class NGram:
-    """Both sources as one: the context's matches first, the table for what they leave."""
+    """Both sources as one: the context's matches first, the table for what they leave.
 
-    def __init__(self, table: KatzTable | None) -> None:
+    Either can be left out: `table` None, or `is_matching` false.
+    """
+
+    def __init__(self, table: KatzTable | None, *, is_matching: bool = True) -> None:
         self._table = table
+        self._is_matching = is_matching
         self._matches = ContextMatches()
         self._context: Sequence[int] = ()
         self._request: Request | None = None
 
     def read(self, context: Sequence[int]) -> None:
         """Learn `context`; what is known of its beginning is not learned again."""
-        self._matches.update(context)
+        if self._is_matching:
+            self._matches.update(context)
 
     def turn_to(self, context: Sequence[int], request: Request) -> None:
         """Get ready to guess after `context`."""
@@ -137,7 +142,7 @@ class NGram:
 
     def guesses(self, path: Path) -> list[Guess]:
         """Likely next tokens after the context and `path`, best first."""
-        found = self._matches.guesses(path)
+        found = self._matches.guesses(path) if self._is_matching else {}
         left = 1.0 - sum(found.values())
         if self._table is not None and left > 0:
             tail = (*self._context[-2:], *path)[-2:]

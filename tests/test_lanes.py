@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 import torch
 
 from ssd.cost import PassCosts, Pricing
 from ssd.events import Result, collect
-from ssd.lanes import MAX_NODES, METHODS, Guessing, Watch, events
+from ssd.lanes import MAX_NODES, METHODS, Guessing, Sources, Watch, events
 from ssd.models.load import LoadedPair
 from ssd.request import Request
 from ssd.sampling import Sampling
 from ssd.stop import Stop
-from tests.test_ngram import KATZ
+from tests.test_ngram import KATZ, table
 from tests.tiny import exact, tiny, with_draft
 
 PROMPT = (1, 2, 3, 4, 5) * 4
@@ -87,6 +88,30 @@ def test_chains_are_chains_and_trees_use_no_ngram(pair: LoadedPair) -> None:
         assert set(step.tree.origins[1:]) <= {"ngram"} and step.draft_passes == 0
 
 
+def test_depth_and_sources_are_what_was_asked_for(pair: LoadedPair) -> None:
+    """No source is no N-gram; the depth bounds trees and chains; the text stays."""
+    request = Request(PROMPT, stop=Stop(30))
+    plain = run(pair, "autoregressive", Guessing(), request)
+    for method in ("staged", "tree", "lookup", "speculative"):
+        for depth in (0, 1, 3):
+            found = run(pair, method, Guessing(9, 9, depth=depth), request)
+            deepest = max(max(step.tree.depths) for step in found.steps)
+            assert deepest <= depth and (deepest == depth or method == "lookup")
+            assert found.tokens == plain.tokens
+    speaking = replace(pair, katz=table({(token,): [(3, 0.5), (4, 0.3)] for token in range(64)}))
+    trees = {
+        sources: tuple(
+            s.tree for s in run(speaking, "staged", Guessing(9, sources=sources), request).steps
+        )
+        for sources in get_args(Sources)
+    }
+    tree = run(pair, "tree", Guessing(9), request)
+    assert trees["none"] == tuple(step.tree for step in tree.steps)
+    assert len(set(trees.values())) == 4
+    for step in run(pair, "lookup", Guessing(9, sources="none"), request).steps:
+        assert len(step.tree) == 1
+
+
 def test_each_run_starts_with_empty_caches(pair: LoadedPair) -> None:
     request = Request(PROMPT, stop=Stop(10))
     first, second = (run(pair, "staged", Guessing(nodes=9), request) for _ in range(2))
@@ -106,6 +131,13 @@ def test_a_watch_may_stop_a_run(pair: LoadedPair) -> None:
 def test_sizes_out_of_range_are_refused(nodes: int | None, chain: int | None) -> None:
     with pytest.raises(ValueError, match="must be auto or 0 to 127"):
         Guessing(nodes, chain)
+
+
+def test_unknown_sources_are_refused() -> None:
+    with pytest.raises(ValueError, match="sources must be one of both, katz, match, none, got 'x'"):
+        Guessing(sources=cast(Any, "x"))
+    with pytest.raises(ValueError, match="depth must be auto or 0 to 127"):
+        Guessing(depth=-1)
 
 
 def test_what_cannot_run_is_refused_at_once(pair: LoadedPair) -> None:
