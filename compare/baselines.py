@@ -2,8 +2,9 @@
 
 Its clock is set up in its favour: the prompt but for its last token is prefilled beforehand as ours
 is, and decode time runs from the start of the first forward to the last token, so that what
-`generate` does before its loop costs it nothing. Its prompt lookup cannot start from a filled
-cache; there the whole first pass counts as prefill, and the tokens that it gives cost no time.
+`generate` does before its loop costs it nothing. Its prompt lookup and its assisted generation
+cannot start from a filled cache; there everything up to the end of the first pass, the draft's
+prefill and first guesses too, counts as prefill, and the tokens that it gives cost no time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compare.hugging_face import RoundClock, load_model, watched
+from compare.hugging_face import Round, RoundClock, load_draft, load_model, watched
 from compare.recorder import PassBytes, visible_text
 from compare.records import RunRecord, Seconds, StepRecord, TreeRecord
 from ssd.stop import StopCheck
@@ -27,10 +28,17 @@ if TYPE_CHECKING:
     from ssd.request import Request
 
 LOOKUP_TOKENS = 10
+ASSISTED: dict[str, Any] = {
+    "num_assistant_tokens": 4,
+    "num_assistant_tokens_schedule": "constant",
+    "assistant_confidence_threshold": 0.4,
+}
+_ATTENTION = "sdpa"
 
 
 class HuggingFace:
-    """`hf-generate`, or `hf-lookup` (transformers' prompt lookup). Loads on first use."""
+    """`hf-generate`, `hf-lookup` (transformers' prompt lookup) or `hf-assisted` (its assisted
+    generation, with the pair's draft). Loads on first use."""
 
     def __init__(self, pair: LoadedPair, method: str) -> None:
         self._pair, self._method = pair, method
@@ -45,22 +53,26 @@ class HuggingFace:
             "dtype": str(self._pair.dtype).removeprefix("torch."),
             "mode": "torch.inference_mode",
         }
-        return told | ({"prompt_lookup_num_tokens": LOOKUP_TOKENS} if self._is_lookup else {})
+        if self._method == "hf-lookup":
+            told["prompt_lookup_num_tokens"] = LOOKUP_TOKENS
+        return told | (ASSISTED if self._method == "hf-assisted" else {})
 
     def run(self, task: Task) -> RunRecord:
         """The record of one run. Raises ValueError where the prompt fills the context."""
         request = task.request
         request.check_room(self._pair.target.context_length)
-        clock = RoundClock(self._wait, is_first_prefill=self._is_lookup)
+        clock = RoundClock(self._wait, is_first_prefill=self._is_helped)
         with torch.inference_mode(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a keyword that older versions need
             ids = torch.tensor([request.prompt], device=self._pair.device)
-            cache = None if self._is_lookup else self._prefill(ids, clock)
+            cache = None if self._is_helped else self._prefill(ids, clock)
+            draft = self._draft if self._method == "hf-assisted" else None
             torch.manual_seed(request.seed)
-            with watched(self._model, clock):
+            with watched(self._model, draft, clock):
                 self._model.generate(
                     ids,
                     past_key_values=cache,
+                    assistant_model=draft,
                     attention_mask=torch.ones_like(ids),
                     generation_config=self._config(request),
                     stopping_criteria=[_Ended(request, task.is_cancelled)],
@@ -69,12 +81,18 @@ class HuggingFace:
         return self._record(task, clock)
 
     @property
-    def _is_lookup(self) -> bool:
-        return self._method == "hf-lookup"
+    def _is_helped(self) -> bool:
+        return self._method != "hf-generate"
 
     @cached_property
     def _model(self) -> Any:
-        return load_model(self._pair.folder, self._pair.dtype, "sdpa").to(self._pair.device)
+        return load_model(self._pair.folder, self._pair.dtype, _ATTENTION).to(self._pair.device)
+
+    @cached_property
+    def _draft(self) -> Any:
+        draft = load_draft(self._pair, _ATTENTION).to(self._pair.device)
+        draft.generation_config.update(**ASSISTED)
+        return draft
 
     def _wait(self) -> None:
         if self._pair.device.type == "cuda":
@@ -111,19 +129,17 @@ class HuggingFace:
                 "top_k": sampling.top_k,
                 "top_p": sampling.top_p,
             }
-        if self._is_lookup:
+        if self._method == "hf-lookup":
             settings["prompt_lookup_num_tokens"] = LOOKUP_TOKENS
         library: Any = transformers
         return library.GenerationConfig(**settings)
 
     def _record(self, task: Task, clock: RoundClock) -> RunRecord:
         request = task.request
-        steps, reason = _steps(clock, request, self._pair.target.context_length)
+        guesser = "draft" if self._method == "hf-assisted" else "ngram"
+        steps, reason = _steps(clock, guesser, request, self._pair.target.context_length)
         tokens = tuple(token for step in steps for token in step.tokens)
         stages = sum((step.seconds for step in steps), Seconds(prefill=clock.prefill))
-        # The cache here is in the model's dtype, whatever our own exact numerics keep.
-        read = PassBytes(PassBytes.of(self._pair.target).weights, _slot_bytes(self._model))
-        ends = _running_lengths(len(request.prompt), steps)
         return RunRecord(
             key=task.key,
             category=task.category,
@@ -133,8 +149,19 @@ class HuggingFace:
             finish_reason=reason,
             steps=steps,
             seconds=stages,
-            bytes_read=sum(read(num_slots) for num_slots in ends),
+            bytes_read=self._bytes_read(len(request.prompt), steps),
         )
+
+    def _bytes_read(self, num_prompt: int, steps: Sequence[StepRecord]) -> int:
+        """What all passes read. The caches here are in the model's dtype, unlike our exact ones."""
+        target = PassBytes(PassBytes.of(self._pair.target).weights, _slot_bytes(self._model))
+        total = 0
+        for step, num_slots in zip(steps, _running_lengths(num_prompt, steps), strict=True):
+            total += target(num_slots)
+            if step.draft_passes:
+                draft = PassBytes(_weight_bytes(self._draft), _slot_bytes(self._draft))
+                total += step.draft_passes * draft(num_slots)
+        return total
 
 
 class _Ended:
@@ -154,35 +181,38 @@ class _Ended:
 
 
 def _steps(
-    clock: RoundClock, request: Request, context_length: int
+    clock: RoundClock, guesser: str, request: Request, context_length: int
 ) -> tuple[tuple[StepRecord, ...], str]:
     """The rounds as steps, cut where our own stop rule ends them, and why they end."""
     check, before, root = StopCheck(request.stop), 0.0, request.prompt[-1]
     steps: list[StepRecord] = []
     reason: str | None = None
-    for tokens, now, forward in clock.rounds:
-        kept, reason = check.cut(tokens)
-        steps.append(
-            _step(root, tokens[:kept], now, Seconds(0, 0, 0, forward, now - before - forward))
-        )
-        before, root = now, tokens[kept - 1]
+    for each in clock.rounds:
+        kept, reason = check.cut(each.tokens)
+        steps.append(_step(root, kept, each, guesser, each.time - before))
+        before, root = each.time, each.tokens[kept - 1]
         if reason is not None:
             break
     length = len(request.prompt) + sum(len(step.tokens) for step in steps)
     return tuple(steps), reason or ("context" if length >= context_length else "cancelled")
 
 
-def _step(root: int, tokens: Sequence[int], now: float, seconds: Seconds) -> StepRecord:
+def _step(root: int, kept: int, each: Round, guesser: str, seconds: float) -> StepRecord:
     """A round of a decoder whose guesses we do not see: its accepted ones form a chain."""
-    guessed = tuple(tokens[:-1])
-    tree = TreeRecord(
-        (root, *guessed),
-        tuple(range(-1, len(guessed))),
-        ("target", *("ngram" for _ in guessed)),
+    tokens = each.tokens[:kept]
+    guessed = tokens[:-1]
+    origins = (*(guesser for _ in guessed), "target")
+    tree = TreeRecord((root, *guessed), tuple(range(-1, len(guessed))), ("target", *origins[:-1]))
+    other = seconds - each.target - each.draft
+    return StepRecord(
+        tokens=tokens,
+        origins=origins,
+        tree=tree,
+        path=tuple(range(1, kept)),
+        draft_passes=each.draft_passes,
+        time=each.time,
+        seconds=Seconds(0.0, 0.0, each.draft, each.target, other),
     )
-    path = tuple(range(1, len(guessed) + 1))
-    origins = (*tree.origins[1:], "target")
-    return StepRecord(tuple(tokens), origins, tree, path, 0, now, seconds)
 
 
 def _running_lengths(num_prompt: int, steps: Sequence[StepRecord]) -> Iterator[int]:
@@ -197,3 +227,8 @@ def _slot_bytes(model: Any) -> int:
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return int(2 * config.num_hidden_layers * heads * size * model.dtype.itemsize)
+
+
+def _weight_bytes(model: Any) -> int:
+    """Of a pass: every weight once, the tied embedding as the head."""
+    return sum(weight.numel() * weight.element_size() for weight in model.parameters())

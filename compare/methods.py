@@ -25,7 +25,7 @@ OURS = (
     "replay",
     "speculative-rejection",
 )
-BASELINES = ("hf-generate", "hf-lookup")
+BASELINES = ("hf-generate", "hf-assisted", "hf-lookup")
 METHODS = (*OURS, *BASELINES)
 DEFAULT_METHODS = (REFERENCE, "speculative", "staged")
 

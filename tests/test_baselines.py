@@ -14,8 +14,10 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from compare.adjudicate import Float64
 from compare.baselines import HuggingFace
-from compare.methods import Task
+from compare.hugging_face import load_draft
+from compare.methods import BASELINES, Task
 from compare.records import RunKey, RunRecord
+from ssd.models.assets import write_draft
 from ssd.request import Request
 from ssd.sampling import Sampling
 from ssd.stop import Stop
@@ -53,11 +55,19 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
         bos_token_id=None,
     )
     folder: Path = tmp_path_factory.mktemp("tiny")
-    LlamaForCausalLM(config).save_pretrained(folder)
+    target = LlamaForCausalLM(config)
+    target.save_pretrained(folder)
+    # The target, a little off: a draft that is right now and then.
+    draft_folder: Path = tmp_path_factory.mktemp("tiny-draft")
+    with torch.no_grad():
+        for weight in target.parameters():
+            weight += 0.03 * torch.randn_like(weight)
+    target.save_pretrained(draft_folder)
     cache = SimpleNamespace(slot_bytes=1)
     target = SimpleNamespace(context_length=CONTEXT, weight_bytes=1000, new_cache=lambda: cache)
     return SimpleNamespace(
         folder=folder,
+        draft_folder=draft_folder,
         dtype=torch.float32,
         device=torch.device("cpu"),
         target=target,
@@ -84,7 +94,7 @@ def _greedy(pair: Any, num_tokens: int) -> tuple[int, ...]:
     return tuple(ids[len(PROMPT) :])
 
 
-@pytest.mark.parametrize("method", ["hf-generate", "hf-lookup"])
+@pytest.mark.parametrize("method", BASELINES)
 def test_greedy_ids_are_those_of_the_model(pair: Any, method: str) -> None:
     record = _run(pair, method, _request())
     assert record.token_ids == _greedy(pair, 20)
@@ -104,6 +114,40 @@ def test_generate_takes_a_pass_a_token_and_its_seconds_add_up(pair: Any) -> None
     assert record.bytes_read == 20 * 1000 + slots * 2 * 2 * 2 * 8 * 4
 
 
+def test_assisted_passes_are_fewer_and_the_drafts_are_counted(pair: Any) -> None:
+    record = _run(pair, "hf-assisted", _request())
+    assert record.seconds is not None and record.seconds.prefill > 0
+    assert len(record.steps) < 20 == len(record.token_ids)
+    for step in record.steps[1:]:
+        assert 0 < step.draft_passes <= 4 and 0 < step.seconds.draft < step.seconds.decode
+        assert step.origins == ("draft",) * (len(step.tokens) - 1) + ("target",)
+    assert record.seconds.decode == pytest.approx(record.steps[-1].time)
+    without = replace(record, steps=tuple(replace(s, draft_passes=0) for s in record.steps))
+    passes = sum(step.draft_passes for step in record.steps)
+    baseline = HuggingFace(pair, "hf-assisted")
+    read = baseline._bytes_read(len(PROMPT), without.steps)
+    weights = sum(w.numel() * 4 for w in load_draft(pair, "sdpa").parameters())
+    assert record.bytes_read is not None and record.bytes_read >= read + passes * weights
+    told = baseline.settings
+    assert told["num_assistant_tokens"] == 4 and told["assistant_confidence_threshold"] == 0.4
+
+
+def test_a_draft_of_the_lab_gets_the_whole_embedding_as_its_head(pair: Any, tmp_path: Path) -> None:
+    own: Any = AutoModelForCausalLM.from_pretrained(pair.draft_folder)
+    body = {n: t for n, t in own.model.state_dict().items() if not n.startswith("embed")}
+    target: Any = AutoModelForCausalLM.from_pretrained(pair.folder)
+    embedding = target.get_input_embeddings().weight
+    card = {"num_layers": 2, "context_length": CONTEXT, "width": 32, "vocab_size": 24}
+    write_draft(tmp_path, {**body, "head_ids": torch.tensor([3, 5, 7])}, card)
+    draft = load_draft(SimpleNamespace(**{**vars(pair), "draft_folder": tmp_path}), "sdpa")
+    own.model.embed_tokens.weight.data = embedding.data
+    with torch.inference_mode():
+        ids = torch.tensor([PROMPT])
+        expected = own.model(ids).last_hidden_state @ embedding.T
+        assert torch.allclose(draft(ids).logits, expected, atol=1e-5)
+        assert draft(ids).logits.shape == (1, len(PROMPT), 24)
+
+
 def test_sampling_is_a_function_of_the_seed(pair: Any) -> None:
     sampling = Sampling(temperature=1.0, top_k=20, top_p=0.95, repetition_penalty=1.1)
     first, again, other = (
@@ -113,7 +157,7 @@ def test_sampling_is_a_function_of_the_seed(pair: Any) -> None:
     assert first == again != other
 
 
-@pytest.mark.parametrize("method", ["hf-generate", "hf-lookup"])
+@pytest.mark.parametrize("method", BASELINES)
 def test_it_stops_where_our_own_rule_stops(pair: Any, method: str) -> None:
     answer = _greedy(pair, 20)
     token = answer[4]

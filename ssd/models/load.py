@@ -60,7 +60,10 @@ class Options:
 
 @dataclass(frozen=True)
 class LoadedPair:
-    """A target and its helpers, ready to decode. `description` is what a record says of them."""
+    """A target and its helpers, ready to decode. `description` is what a record says of them.
+
+    `draft_folder`: where the draft was read from, a folder of ours or one of transformers'.
+    """
 
     name: str
     folder: Path
@@ -73,6 +76,7 @@ class LoadedPair:
     clock: Callable[[], float]
     is_exact: bool
     description: dict[str, Any]
+    draft_folder: Path = ASSETS
 
     @property
     def dtype(self) -> torch.dtype:
@@ -102,7 +106,8 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     checkpoint = read_checkpoint(folder)
     bare = packed(transformer(checkpoint.config, checkpoint.tensors, dtype, device))
     target, probed = _probed(bare, kind, cache, report)
-    draft, asset = _draft(spec, options, bare, report)
+    draft_folder = _draft_folder(spec, options, report)
+    draft, asset = _draft(spec, draft_folder, bare)
     draft, _ = _probed(packed(draft), kind, cache, report)
     clock = default_clock(device)
     pricing = Pricing(
@@ -124,6 +129,7 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
         clock=clock,
         is_exact=is_exact,
         description=_description(options, target, draft, probed, pricing),
+        draft_folder=draft_folder,
     )
 
 
@@ -136,13 +142,16 @@ def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report
     return hub_folder(spec.hub_id, report)
 
 
-def _draft(
-    spec: PairSpec, options: Options, target: Transformer, report: Report
-) -> tuple[Transformer, DraftAsset]:
+def _draft_folder(spec: PairSpec, options: Options, report: Report) -> Path:
     if spec.draft is None:
-        return read_draft(ASSETS, target)
+        return ASSETS
     folder = given_folder(spec.draft.split("/")[-1], options.model_dir)
-    folder = folder or hub_folder(spec.draft, report)
+    return folder or hub_folder(spec.draft, report)
+
+
+def _draft(spec: PairSpec, folder: Path, target: Transformer) -> tuple[Transformer, DraftAsset]:
+    if spec.draft is None:
+        return read_draft(folder, target)
     checkpoint = read_checkpoint(folder)
     embedding = target.weights.embedding
     model = transformer(checkpoint.config, checkpoint.tensors, embedding.dtype, embedding.device)
