@@ -32,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--limit", type=_whole, metavar="N", help="only the first N prompts")
     run.add_argument("--repeats", type=_whole, default=1, metavar="R")
     run.add_argument("--resume", action="store_true", help="go on with an existing output")
+    run.add_argument("--details", action="store_true", help="record each round's candidates too")
     add_shared_options(run)
     run.set_defaults(run=cli.run)
 

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
             writer = RecordWriter.resume(args.out, RecordReader(args.out).whole_bytes())
         else:
             writer = RecordWriter.create(args.out, header)
-        plan = Plan(suite, methods, settings, args.repeats, header)
+        plan = Plan(suite, methods, settings, args.repeats, header, args.details)
         return execute(plan, bench, writer, args.out)
 
 

@@ -59,7 +59,8 @@ def has_verdict(method: str, temperature: float) -> bool:
 class Task:
     """One run to be made: what is asked, and under which key it is recorded.
 
-    `answer`: the known answer, for `replay`; empty where it is not known yet.
+    `answer`: the known answer, for `replay`; empty where it is not known yet. `has_details`:
+    whether the steps of the record get details for the step view.
     """
 
     key: RunKey
@@ -67,6 +68,7 @@ class Task:
     request: Request
     guessing: Guessing
     answer: tuple[int, ...] = ()
+    has_details: bool = False
     is_cancelled: Callable[[], bool] = lambda: False
 
 
@@ -135,8 +137,10 @@ def recorded(pair: LoadedPair, task: Task) -> Iterator[Event | RunRecord]:
         assert isinstance(known, RunRecord)
         answer = known.token_ids
     target, draft = PassBytes.of(pair.target), PassBytes.of(pair.draft)
-    recorder = Recorder(task.request, target, draft)
-    watch = Watch(witness=recorder.witness, is_cancelled=task.is_cancelled)
+    # Leviathan's rule draws without keyed noise: the candidates' noise terms would explain nothing.
+    has_details = task.has_details and task.key.method != "speculative-rejection"
+    recorder = Recorder(task.request, target, draft, has_details=has_details)
+    watch = Watch(recorder.witness, task.is_cancelled, recorder.draft_pass)
     method, guessing = task.key.method, task.guessing
     for event in events(pair, method, task.request, guessing, watch, answer=answer):
         recorder.add(event)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from compare.record_details import StepDetails
+from compare.recorder_details import row_entropy, step_details
 from compare.records import RunKey, RunRecord, Seconds, StepRecord, TreeRecord
 from ssd.events import Event, Finish, Prefill, Step
 from ssd.exact import hash_rows
@@ -14,6 +16,7 @@ from ssd.stop import VisibleText
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ssd.draft import DraftPass
     from ssd.model import LanguageModel
     from ssd.request import Request
     from ssd.text import TextCodec
@@ -37,16 +40,34 @@ class PassBytes:
         return self.weights + num_slots * self.slot
 
 
-class Recorder:
-    """Watches one run: give it every event, and its `witness` to the engine.
+@dataclass(frozen=True)
+class _Seen:
+    """What the witness saw in a round, its last tokens included that a stop may cut."""
 
-    The witness is called outside the engine's clock, so hashing there costs the timing nothing.
+    hashes: tuple[str, ...] = ()
+    entropy: tuple[float | None, ...] = ()
+    details: StepDetails | None = None
+
+
+class Recorder:
+    """Watches one run: give it every event, and its `witness` and `draft_pass` to the engine.
+
+    The witness is called outside the engine's clock, so what it does costs the timing nothing.
+    `has_details`: whether the steps get details for the step view.
     """
 
-    def __init__(self, request: Request, target: PassBytes, draft: PassBytes) -> None:
-        self._request = request
+    def __init__(
+        self,
+        request: Request,
+        target: PassBytes,
+        draft: PassBytes,
+        *,
+        has_details: bool = False,
+    ) -> None:
+        self._request, self._has_details = request, has_details
         self._target, self._draft = target, draft
-        self._pending: tuple[str, ...] = ()
+        self._passes: list[DraftPass] = []
+        self._pending = _Seen()
         self._tokens: list[int] = []
         self._hashes: list[str] = []
         self._steps: list[StepRecord] = []
@@ -54,9 +75,24 @@ class Recorder:
         self._bytes = 0
         self._reason: str | None = None
 
+    def draft_pass(self, read: DraftPass) -> None:
+        """Note a pass of the draft; within the clock, so no more than that."""
+        if self._has_details:
+            self._passes.append(read)
+
     def witness(self, tree: TokenTree, verdict: Verdict, logits: Tensor) -> None:
-        """Hash the rows that chose the round's tokens. `logits`: `[N, V]`."""
-        self._pending = hash_rows(logits[list(verdict.nodes)])
+        """Take from a round's logits, `[N, V]`, what the record says of them."""
+        context = [*self._request.prompt, *self._tokens]
+        nodes, details = verdict.nodes, None
+        if self._has_details:
+            details = step_details(tree, logits, self._passes, context, self._request)
+            entropy = tuple(details.entropy[node] for node in nodes)
+        else:
+            histories = [[*context, *tree.path_tokens(node)] for node in nodes]
+            scored = zip(logits[list(nodes)], histories, strict=True)
+            entropy = tuple(row_entropy(self._request.sampling.scores(*each)) for each in scored)
+        self._pending = _Seen(hash_rows(logits[list(nodes)]), entropy, details)
+        self._passes.clear()
 
     def add(self, event: Event) -> None:
         """Take in the next event of the run."""
@@ -72,8 +108,15 @@ class Recorder:
         num_slots = len(self._request.prompt) + len(self._tokens) + len(step.tree)
         self._bytes += self._target(num_slots) + step.draft_passes * self._draft(num_slots)
         self._tokens += step.tokens
-        self._hashes += self._pending[: len(step.tokens)]
-        self._steps.append(step_record(step))
+        self._hashes += self._pending.hashes[: len(step.tokens)]
+        record = step_record(step)
+        self._steps.append(
+            replace(
+                record,
+                entropy=self._pending.entropy[: len(step.tokens)],
+                details=self._pending.details,
+            )
+        )
 
     def record(self, key: RunKey, category: str, codec: TextCodec) -> RunRecord:
         """The run so far; its finish reason is `cancelled` where it has not ended."""

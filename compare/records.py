@@ -1,4 +1,10 @@
-"""What one run of one method on one prompt was, and its JSON (DESIGN 8)."""
+"""What one run of one method on one prompt was, and its JSON (DESIGN 8).
+
+A step of ours has, beside the contract's fields, `entropy`: for each of its tokens the entropy in
+nats of the target's law there, the softmax of the scores that the token was chosen from (null where
+a logit is not finite). Where it was asked for it has `details` too: see `compare.record_details`.
+Records without them are read as well.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from compare.record_details import (
+    StepDetails,
+    check,
+    entropies,
+    entropies_json,
+    items,
+    number,
+    whole,
+)
+
 SCHEMA = 1
+MAX_ITEMS = 1 << 24
 ORIGINS = ("ngram", "draft", "target")
 STAGES = ("ngram", "draft", "target", "other")
 
@@ -59,10 +76,24 @@ class TreeRecord:
             depths.append(0 if parent < 0 else depths[parent] + 1)
         return tuple(depths)
 
+    @classmethod
+    def from_json(cls, data: Json) -> TreeRecord:
+        """The tree that a record file has. Raises ValueError, KeyError or TypeError."""
+        tree = cls(_ints(data["tokens"]), _ints(data["parents"]), _origins(data["origins"]))
+        check(len(tree) == len(tree.parents) == len(tree.origins) > 0, "a tree of uneven lists")
+        check(
+            tree.parents[0] == -1 and all(0 <= p < n for n, p in enumerate(tree.parents) if n),
+            "a tree whose nodes do not follow their parents",
+        )
+        return tree
+
 
 @dataclass(frozen=True)
 class StepRecord:
-    """One round. `path`: the accepted nodes whose tokens stood; `time`: the decode clock then."""
+    """One round. `path`: the accepted nodes whose tokens stood; `time`: the decode clock then.
+
+    `entropy`: one a token, None where nobody saw the logits.
+    """
 
     tokens: tuple[int, ...]
     origins: tuple[str, ...]
@@ -71,6 +102,8 @@ class StepRecord:
     draft_passes: int
     time: float
     seconds: Seconds
+    entropy: tuple[float | None, ...] | None = None
+    details: StepDetails | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -79,7 +112,7 @@ class StepRecord:
 
     def to_json(self) -> dict[str, Any]:
         """The step as the record file has it."""
-        return {
+        data = {
             "tokens": self.tokens,
             "origins": self.origins,
             "tree": vars(self.tree),
@@ -91,30 +124,29 @@ class StepRecord:
             "draft_n": len(self.tree) - 1,
             "draft_n_accepted": len(self.path),
         }
+        if self.entropy is not None:
+            data["entropy"] = entropies_json(self.entropy)
+        if self.details is not None:
+            data["details"] = self.details.to_json()
+        return data
 
     @classmethod
     def from_json(cls, data: Json) -> StepRecord:
         """The step that `to_json` wrote. Raises ValueError, KeyError or TypeError."""
-        tree = TreeRecord(
-            _ints(data["tree"]["tokens"]),
-            _ints(data["tree"]["parents"]),
-            _origins(data["tree"]["origins"]),
-        )
-        _check(len(tree) == len(tree.parents) == len(tree.origins) > 0, "a tree of uneven lists")
-        _check(
-            tree.parents[0] == -1 and all(0 <= p < n for n, p in enumerate(tree.parents) if n),
-            "a tree whose nodes do not follow their parents",
-        )
-        path = _ints(data["path"])
-        _check(all(0 < node < len(tree) for node in path), "a path outside its tree")
+        tree = TreeRecord.from_json(data["tree"])
+        tokens, path = _ints(data["tokens"]), _ints(data["path"])
+        check(all(0 < node < len(tree) for node in path), "a path outside its tree")
+        entropy = data.get("entropy")
         return cls(
-            tokens=_ints(data["tokens"]),
+            tokens=tokens,
             origins=_origins(data["origins"]),
             tree=tree,
             path=path,
-            draft_passes=_int(data["draft_passes"]),
-            time=_number(data["time"]),
-            seconds=Seconds(**{name: _number(data["seconds"][name]) for name in STAGES}),
+            draft_passes=whole(data["draft_passes"]),
+            time=number(data["time"]),
+            seconds=Seconds(**{name: number(data["seconds"][name]) for name in STAGES}),
+            entropy=None if entropy is None else entropies(entropy, len(tokens)),
+            details=StepDetails.from_json(data.get("details"), len(tree)),
         )
 
 
@@ -175,18 +207,18 @@ class RunRecord:
         """The record that `to_json` wrote. Raises ValueError naming what is wrong."""
         try:
             return cls(
-                key=RunKey(_str(data["method"]), _str(data["prompt_id"]), _int(data["repeat"])),
+                key=RunKey(_str(data["method"]), _str(data["prompt_id"]), whole(data["repeat"])),
                 category=_str(data["category"]),
                 prompt_ids=_ints(data["prompt_ids"]),
                 token_ids=_ints(data["token_ids"]),
                 logit_hashes=tuple(_str(item) for item in data["logit_hashes"]),
                 text=_str(data["text"]),
-                finish_reason=data["finish_reason"],
+                finish_reason=_text_or_none(data["finish_reason"]),
                 steps=tuple(StepRecord.from_json(step) for step in data["steps"]),
                 seconds=_seconds(data["seconds"], data["error"]),
-                bytes_read=data.get("bytes_read"),
-                error=data["error"],
-                settings=data.get("settings"),
+                bytes_read=None if data.get("bytes_read") is None else whole(data["bytes_read"]),
+                error=_text_or_none(data["error"]),
+                settings=_mapping_or_none(data.get("settings")),
             )
         except KeyError as error:
             raise ValueError(f"the field {error} is missing") from error
@@ -196,26 +228,9 @@ class RunRecord:
 
 def _seconds(data: Json | None, error: str | None) -> Seconds | None:
     if data is None:
-        _check(error is not None, "a run without an error has no seconds")
+        check(error is not None, "a run without an error has no seconds")
         return None
-    return Seconds(**{name: _number(data[name]) for name in _SECONDS})
-
-
-def _check(is_good: bool, what: str) -> None:
-    if not is_good:
-        raise ValueError(f"{what} was found")
-
-
-def _int(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"a whole number was expected, got {value!r:.60}")
-    return value
-
-
-def _number(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise TypeError(f"a number was expected, got {value!r:.60}")
-    return float(value)
+    return Seconds(**{name: number(data[name]) for name in _SECONDS})
 
 
 def _str(value: object) -> str:
@@ -224,11 +239,21 @@ def _str(value: object) -> str:
     return value
 
 
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else _str(value)
+
+
+def _mapping_or_none(value: object) -> Json | None:
+    if value is not None and not isinstance(value, Mapping):
+        raise TypeError(f"an object was expected, got {value!r:.60}")
+    return value
+
+
 def _ints(values: Any) -> tuple[int, ...]:
-    return tuple(_int(value) for value in values)
+    return tuple(whole(value) for value in items(values, MAX_ITEMS, "ids"))
 
 
 def _origins(values: Any) -> tuple[str, ...]:
-    for value in values:
-        _check(value in ORIGINS, f"the origin {value!r:.40}")
+    for value in items(values, MAX_ITEMS, "origins"):
+        check(value in ORIGINS, f"the origin {value!r:.40}")
     return tuple(values)

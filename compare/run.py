@@ -25,13 +25,17 @@ _WARM_UP_TOKENS = 8
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run. `environment`: the record file's first line."""
+    """What is to be run.
+
+    `environment`: the record file's first line. `has_details`: as in `compare.methods.Task`.
+    """
 
     suite: Suite
     methods: tuple[str, ...]
     settings: Settings
     repeats: int
     environment: dict[str, Any]
+    has_details: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,7 @@ class Runner:
             request=request,
             guessing=Guessing(settings.nodes, settings.chain),
             answer=known.token_ids if known is not None else (),
+            has_details=self._plan.has_details,
         )
 
     def _certify(self, prompt: Prompt, repeat: int) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from compare.record_details import Candidate, InnerPass, StepDetails
 from compare.record_file import RecordReader, RecordWriter, VerdictRecord
 from compare.records import RunKey, RunRecord
-from tests.records_by_hand import ENVIRONMENT, failed, guessed, plain
+from tests.records_by_hand import ENVIRONMENT, edited, failed, guessed, plain
 
 KEY = RunKey("staged", "p", 1)
 STEP_KEYS = "tokens origins tree path depth draft_passes time seconds draft_n draft_n_accepted"
@@ -160,3 +163,98 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "no"):
         with pytest.raises(ValueError, match="cannot be read"):
             RecordReader(path).environment()
+
+
+DETAILS = StepDetails(
+    target=tuple((Candidate(token, 0.5, -0.25), Candidate(7, 0.25, 1.5)) for token in range(5)),
+    entropy=(0.0, 1.5, None, 0.25, 2.0),
+    draft=((Candidate(1, 1.0),), None, None, (), None),
+    inner=(InnerPass(((), (1,)), ((1, 2),)), InnerPass(((1, 2, 9),))),
+)
+
+
+def _detailed() -> RunRecord:
+    run = guessed(KEY)
+    first = replace(run.steps[0], entropy=(0.5, None, 0.0), details=DETAILS)
+    return edited(run, steps=(first, run.steps[1]))
+
+
+def _data() -> Any:
+    return json.loads(json.dumps(_detailed().to_json()))
+
+
+def test_entropy_and_details_come_back_as_they_were() -> None:
+    step = _data()["steps"][0]
+    assert list(step) == [*STEP_KEYS.split(), "entropy", "details"]
+    assert step["entropy"] == [0.5, None, 0.0]
+    assert step["details"]["target"][0] == [[0, 0.5, -0.25], [7, 0.25, 1.5]]
+    assert step["details"]["draft"] == [[[1, 1.0]], None, None, [], None]
+    assert step["details"]["inner"][0] == {"wanted": [[], [1]], "ahead": [[1, 2]]}
+    assert RunRecord.from_json(_data()) == _detailed()
+
+
+@pytest.mark.parametrize(
+    "details", [None, 1, "x", [], {}, {"target": [], "of": "another version"}, {"version": 9}]
+)
+def test_details_of_another_kind_are_as_if_absent(details: Any) -> None:
+    data = _data()
+    data["steps"][0]["details"] = details
+    assert RunRecord.from_json(data).steps[0].details is None
+    data["steps"][0]["details"] = {**_data()["steps"][0]["details"], "more": 1}
+    assert RunRecord.from_json(data) == _detailed()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "word"),
+    [
+        ("target", [[[1, 0.5]]] * 4, "number of nodes"),
+        ("target", [[[1, 0.5]]] * 6, "6 nodes"),
+        ("target", [[[1, 1.5]]] * 5, "probability"),
+        ("target", [[[1, float("nan")]]] * 5, "nan"),
+        ("target", [[[1, 0.5, float("inf")]]] * 5, "inf"),
+        ("target", [[[1]]] * 5, "probability"),
+        ("target", [[[1, 0.5, 0.0, 0.0]]] * 5, "4 a candidate"),
+        ("target", [[[1.0, 0.5]]] * 5, "whole number"),
+        ("target", [[[1 << 70, 0.5]]] * 5, "64 bits"),
+        ("target", [[[1, 0.5]] * 65] * 5, "65 candidates"),
+        ("target", [[[1, "0.5"]]] * 5, "number"),
+        ("target", [{}] * 5, "list"),
+        ("draft", [None] * 4, "number of nodes"),
+        ("entropy", [0.0] * 4, "entropies"),
+        ("entropy", [-1.0] * 5, "below 0"),
+        ("inner", [{"wanted": []}], "ahead"),
+        ("inner", [{"wanted": [[0] * 1025], "ahead": []}], "1025 ids"),
+        ("inner", [{"wanted": [[]], "ahead": []}] * 1025, "1025 passes"),
+        ("inner", [{"wanted": [[True]], "ahead": []}], "True"),
+    ],
+)
+def test_details_that_cannot_be_are_refused(key: str, value: Any, word: str) -> None:
+    data = _data()
+    data["steps"][0]["details"][key] = value
+    with pytest.raises(ValueError, match=word):
+        RunRecord.from_json(data)
+
+
+@pytest.mark.parametrize("value", [[0.5], [0.5, 0.5, -1], "x", [0.5, 0.5, float("nan")], 1e400])
+def test_an_entropy_that_cannot_be_is_refused(value: Any) -> None:
+    data = _data()
+    data["steps"][0]["entropy"] = value
+    with pytest.raises(ValueError):
+        RunRecord.from_json(data)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("bytes_read", "many"),
+        ("finish_reason", 3),
+        ("error", ["no"]),
+        ("settings", "none"),
+        ("token_ids", "123"),
+        ("token_ids", [10**400]),
+        ("seconds", [1]),
+    ],
+)
+def test_a_field_of_another_type_is_refused(key: str, value: Any) -> None:
+    with pytest.raises(ValueError):
+        RunRecord.from_json({**_data(), key: value})
