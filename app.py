@@ -7,19 +7,22 @@ import sys
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
-from compare.engine import open_engine
+from compare.engine import PAIR_NAMES, open_engine
 from compare.job import Limits
 from compare.lab import Lab
+from compare.lock import machine_lock
+from compare.naming import OURS
 from compare.page.build import build, launch_settings
-from ssd.lanes import METHODS
+
+METHODS = (*OURS, "hf-generate")
 
 
 def main() -> int:
     """The exit status: 2, with one line on stderr, for settings that cannot be."""
     try:
-        limits = Limits.from_environment(os.environ)
+        limits = Limits.from_environment(os.environ, PAIR_NAMES)
         port = int(os.environ.get("GRADIO_SERVER_PORT", "7860"))
-        page = build(Lab(open_engine, METHODS, limits))
+        page = build(Lab(open_engine, METHODS, limits, machine_lock))
         is_space = "SPACE_ID" in os.environ
         host = os.environ.get("GRADIO_SERVER_NAME", "0.0.0.0" if is_space else "127.0.0.1")
         _, url, _ = page.launch(

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from compare.adjudicate import Adjudicator
 from compare.digest import Digests
 from compare.environment import environment
-from compare.job import Job, LaneEnded, Loading, Record, Report, Setup, Told
-from compare.methods import REFERENCE, Task, recorded
-from compare.metrics import certificate, judges, summary
-from compare.records import RunKey, RunRecord
+from compare.job import Job, Lane, LaneEnded, Loading, Outcome, Record, Report, Setup, Told
+from compare.methods import Bench, Task, recorded
+from compare.metrics import summary
+from compare.record_file import VerdictRecord
+from compare.record_words import words_of
+from compare.records import STAGES, RunKey, RunRecord, StepRecord
+from compare.run import verdict_on
 from compare.settings import Settings
 from compare.suites import Prompt, Suite
-from ssd.events import Finish, Step
-from ssd.lanes import Guessing, events
+from ssd.events import Finish, Prefill, StageSeconds, Step
+from ssd.lanes import Guessing
 from ssd.models.download import ModelUnavailable, Progress
 from ssd.models.load import LoadedPair, Options, load_pair
+from ssd.models.pairs import PAIRS
 from ssd.request import Request
 from ssd.stop import VisibleText
+from ssd.tree import Origin, TokenTree
+from ssd.verify import Verdict
 
-_PROMPT_ID = "prompt"
+PAIR_NAMES = tuple(PAIRS)
+
 _WARM_UP_TOKENS = 6
 
 
@@ -35,7 +42,8 @@ def open_engine(setup: Setup, report: Report) -> PairEngine:
         report(Loading(progress.stage, progress.done, progress.total))
 
     try:
-        return PairEngine(load_pair(options, tell), options)
+        pair = load_pair(options, tell)
+        return PairEngine(pair, options, Bench(pair))
     except ModelUnavailable as error:
         raise ValueError(str(error)) from error
 
@@ -46,14 +54,19 @@ class PairEngine:
 
     pair: LoadedPair
     options: Options
+    bench: Bench
 
     def environment(self, job: Job) -> Mapping[str, Any]:
         """The first line of a record file, for this one prompt."""
-        prompt = Prompt(_PROMPT_ID, "page", job.prompt)
+        prompt = Prompt(job.prompt_id, job.category, job.prompt, job.is_raw)
         digest = hashlib.sha256(job.prompt.encode("utf-8", "surrogatepass")).hexdigest()
         suite = Suite("page", (prompt,), digest)
-        methods: dict[str, Any] = {method: {} for method in job.methods}
+        methods = {method: self._settings_of(method, job) for method in job.methods}
         return environment(self.pair, self.options, _settings(job), suite, methods)
+
+    def _settings_of(self, method: str, job: Job) -> dict[str, Any]:
+        told = {} if job.sources == "both" or method not in OURS else {"sources": job.sources}
+        return told | self.bench.settings_of(method)
 
     def num_prompt_tokens(self, job: Job) -> int:
         """The prompt's length. Raises ValueError where it fills the target's context."""
@@ -66,57 +79,87 @@ class PairEngine:
         job = Job("Count from one to ten.", tuple(methods), max_new_tokens=_WARM_UP_TOKENS)
         request = self._request(job)
         for method in methods:
-            for _ in events(self.pair, method, request, answer=request.prompt[:4]):
-                pass
+            key = RunKey(method, "warm-up")
+            self.bench.run(Task(key, "warm-up", request, Guessing(), answer=request.prompt[:4]))
 
-    def lane(
-        self, method: str, job: Job, is_cancelled: Callable[[], bool]
-    ) -> Iterator[Told | LaneEnded | Record]:
+    def lane(self, lane: Lane, job: Job) -> Iterator[Told | LaneEnded | Record]:
         """A run of one method; its record comes last."""
         request = self._request(job)
-        key = RunKey(method, _PROMPT_ID)
-        guessing = Guessing(nodes=job.nodes)
-        task = Task(key, "page", request, guessing, is_cancelled=is_cancelled)
+        task = Task(
+            key=RunKey(lane.method, job.prompt_id, lane.repeat),
+            category=job.category,
+            request=request,
+            guessing=Guessing(nodes=job.nodes, sources=job.sources),
+            answer=lane.answer,
+            has_details=lane.has_details,
+            is_cancelled=lane.is_cancelled,
+        )
         shown = VisibleText(self.pair.codec.stream(), request.stop.ids, request.stop.strings)
-        for event in recorded(self.pair, task):
+        source = recorded(self.pair, task) if lane.method in OURS else self._baseline(task)
+        for event in source:
             if isinstance(event, RunRecord):
+                yield LaneEnded(lane.method, shown.flush(), event.error)
                 yield event.to_json()
-            elif isinstance(event, Finish):
-                yield LaneEnded(method, shown.flush(), None)
-            else:
+            elif not isinstance(event, Finish):
                 tokens = event.tokens if isinstance(event, Step) else ()
-                yield Told(method, event, tuple(self._piece(shown, token) for token in tokens))
+                pieces = tuple(self._piece(shown, token) for token in tokens)
+                yield Told(lane.method, event, pieces)
 
-    def summarise(self, job: Job, records: Sequence[Record]) -> Mapping[str, Any]:
-        """The summary and verdicts of the job's records."""
-        found, runs = self.environment(job), [RunRecord.from_json(record) for record in records]
+    def conclude(self, job: Job, records: Sequence[Record]) -> Outcome:
+        """The summary and verdicts of the job's records, and the words in them."""
+        found, runs = dict(self.environment(job)), [RunRecord.from_json(r) for r in records]
         digests = Digests.of(runs)
-        if not found["is_exact"] and all(run.finish_reason != "cancelled" for run in runs):
-            self._judge(found, digests, self._request(job), runs)
-        return summary(found, digests)
+        if all(run.finish_reason != "cancelled" for run in runs):
+            self._judge(found, digests, job, {run.key: run for run in runs})
+        verdicts = tuple(verdict.to_json() for verdict in digests.verdicts.values())
+        return Outcome(summary(found, digests), verdicts, words_of(records, self.pair.codec))
+
+    def _baseline(self, task: Task) -> Iterator[Prefill | Step | RunRecord]:
+        """The run of a decoder that tells nothing while it runs, told afterwards."""
+        record = self.bench.run(task)
+        if record.seconds is not None:
+            num = len(record.prompt_ids) - 1
+            yield Prefill(num, num, record.seconds.prefill)
+        for step in record.steps:
+            yield _as_event(step)
+        yield record
 
     def _judge(
-        self,
-        found: Mapping[str, Any],
-        digests: Digests,
-        request: Request,
-        runs: Sequence[RunRecord],
+        self, found: dict[str, Any], digests: Digests, job: Job, runs: Mapping[RunKey, RunRecord]
     ) -> None:
-        """Add a judgement on each run whose ids part from the reference's."""
-        reference = next((run for run in runs if run.key.method == REFERENCE), None)
-        for run in runs:
-            if reference is None or not judges(found, run.key.method):
-                continue
-            verdict = certificate(found, digests, digests.runs[run.key])
-            if verdict is not None and verdict.parting is not None:
-                digests.add(Adjudicator.of(self.pair).judge(reference, run, request))
+        """Add a verdict on each run that is not plainly identical."""
+
+        def judge(reference: RunRecord, run: RunRecord) -> VerdictRecord:
+            return Adjudicator.of(self.pair).judge(reference, run, self._request(job))
+
+        for key in runs:
+            verdict = verdict_on(found, digests, key, judge, runs.__getitem__)
+            if verdict is not None:
+                digests.add(verdict)
 
     def _request(self, job: Job) -> Request:
         codec = self.pair.codec
-        return _settings(job).request(codec.prompt_ids(job.prompt), codec)
+        return _settings(job).request(codec.prompt_ids(job.prompt, raw=job.is_raw), codec)
 
     def _piece(self, shown: VisibleText, token: int) -> tuple[int, str, str]:
         return token, shown.push([token]), self.pair.codec.token_text(token)
+
+
+def _as_event(step: StepRecord) -> Step:
+    """The step of an engine that a record's step tells of."""
+    tree = TokenTree(
+        step.tree.tokens, step.tree.parents, cast(tuple[Origin, ...], step.tree.origins)
+    )
+    seconds = {name: getattr(step.seconds, name) for name in STAGES}
+    return Step(
+        tokens=step.tokens,
+        origins=cast(tuple[Origin, ...], step.origins),
+        tree=tree,
+        verdict=Verdict(step.path, step.tokens[-1]),
+        draft_passes=step.draft_passes,
+        seconds=StageSeconds(**seconds),
+        time=step.time,
+    )
 
 
 def _settings(job: Job) -> Settings:

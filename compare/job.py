@@ -11,36 +11,58 @@ from ssd.sampling import Sampling
 
 Record = Mapping[str, Any]
 Numerics = Literal["exact", "fast"]
+Sources = Literal["both", "katz", "match", "none"]
 EndReason = Literal["finished", "stopped", "budget"]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one job may ask for, and how many may wait."""
+    """What one job may ask for, and how many may wait. `pairs`: those that are offered."""
 
     max_new_tokens: int = 512
     max_prompt_characters: int = 100_000
+    max_prompt_tokens: int = 8192
     max_queue: int = 20
+    max_lanes: int = 8
+    max_repeats: int = 5
     time_budget_s: float = 300.0
+    pairs: tuple[str, ...] = ("smollm2-135m",)
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str]) -> Limits:
-        """The limits that `SSD_MAX_NEW_TOKENS`, `SSD_MAX_PROMPT_CHARACTERS`, `SSD_MAX_QUEUE` and
-        `SSD_TIME_BUDGET` (seconds) set. Raises ValueError where one is not a whole number above 0.
+    def from_environment(cls, environ: Mapping[str, str], pairs: Sequence[str]) -> Limits:
+        """The limits that the variables of `LIMIT_VARIABLES` and `SSD_PAIRS` set.
+
+        `pairs`: the names that there are. Raises ValueError where a number is not a whole one above
+        0 or a pair is unknown.
         """
+        numbers = {
+            field: _number(name, environ[name])
+            for name, field in LIMIT_VARIABLES.items()
+            if name in environ
+        }
+        offered = tuple(name for name in environ.get("SSD_PAIRS", "").split(",") if name)
+        for name in offered:
+            if name not in pairs:
+                raise ValueError(f"SSD_PAIRS must name some of {', '.join(pairs)}, got {name!r}")
+        return cls(**numbers, pairs=offered or cls.pairs)  # type: ignore[arg-type]
 
-        def number(name: str, default: float) -> int:
-            text = environ.get(name, str(int(default)))
-            if not text.isascii() or not text.isdigit() or int(text) == 0:
-                raise ValueError(f"{name} must be a whole number above 0, got {text!r}")
-            return int(text)
 
-        return cls(
-            number("SSD_MAX_NEW_TOKENS", cls.max_new_tokens),
-            number("SSD_MAX_PROMPT_CHARACTERS", cls.max_prompt_characters),
-            number("SSD_MAX_QUEUE", cls.max_queue),
-            float(number("SSD_TIME_BUDGET", cls.time_budget_s)),
-        )
+LIMIT_VARIABLES = {
+    "SSD_MAX_NEW_TOKENS": "max_new_tokens",
+    "SSD_MAX_PROMPT_CHARACTERS": "max_prompt_characters",
+    "SSD_MAX_PROMPT_TOKENS": "max_prompt_tokens",
+    "SSD_MAX_QUEUE": "max_queue",
+    "SSD_MAX_LANES": "max_lanes",
+    "SSD_MAX_REPEATS": "max_repeats",
+    "SSD_TIME_BUDGET": "time_budget_s",
+}
+"""What the owner of a server may set, each a whole number above 0; the budget is in seconds."""
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise ValueError(f"{name} must be a whole number above 0, got {text!r}")
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -54,7 +76,12 @@ class Setup:
 
 @dataclass(frozen=True)
 class Job:
-    """One comparison. `nodes` None lets the engine price the tree."""
+    """One comparison. `nodes` None lets the engine price the tree.
+
+    `sources`: what the N-gram draws on; with `none` it says nothing. `repeats`: how often each
+    method runs; `first_repeat`: the number of the first one. `prompt_id`, `category` and `is_raw`
+    (no chat template) are a suite's.
+    """
 
     prompt: str
     methods: tuple[str, ...]
@@ -62,7 +89,13 @@ class Job:
     seed: int = 0
     max_new_tokens: int = 64
     nodes: int | None = None
+    sources: Sources = "both"
     setup: Setup = field(default_factory=Setup)
+    repeats: int = 1
+    first_repeat: int = 0
+    prompt_id: str = "prompt"
+    category: str = "page"
+    is_raw: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +103,11 @@ class Waiting:
     """`ahead` jobs come first."""
 
     ahead: int
+
+
+@dataclass(frozen=True)
+class MachineBusy:
+    """It is the job's turn, but another program's timed run has the machine."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +148,28 @@ class LaneEnded:
 
 
 @dataclass(frozen=True)
+class Repeating:
+    """The lanes have been shown; they run for the `number`-th time of `total`, for the times."""
+
+    number: int
+    total: int
+
+
+@dataclass(frozen=True)
 class Judging:
     """All lanes are done; their texts and logits are being compared."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the records of a job come to.
+
+    `verdicts`: the verdict lines of a record file; `words`: see `compare.record_words`.
+    """
+
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    verdicts: Sequence[Record] = ()
+    words: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,7 +178,7 @@ class Ended:
 
     reason: EndReason
     records: Sequence[Record]
-    summary: Mapping[str, Any]
+    outcome: Outcome
 
 
 @dataclass(frozen=True)
@@ -135,8 +193,34 @@ class Failed:
     """The last message of a job that hit a fault of ours; the log has the details."""
 
 
-Message = Waiting | Loading | Started | Told | LaneEnded | Judging | Ended | Refused | Failed
+Message = (
+    Waiting
+    | MachineBusy
+    | Loading
+    | Started
+    | Told
+    | LaneEnded
+    | Repeating
+    | Judging
+    | Ended
+    | Refused
+    | Failed
+)
 Report = Callable[[Loading], None]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One run to be made for a job.
+
+    `answer`: what another lane answered, empty if none did yet; `has_details`: for the step view.
+    """
+
+    method: str
+    repeat: int
+    answer: tuple[int, ...]
+    has_details: bool
+    is_cancelled: Callable[[], bool]
 
 
 class Engine(Protocol):
@@ -151,10 +235,8 @@ class Engine(Protocol):
     def warm_up(self, methods: Sequence[str]) -> None:
         """Run each of the methods for a moment, so that the first lane pays for nothing."""
 
-    def lane(
-        self, method: str, job: Job, is_cancelled: Callable[[], bool]
-    ) -> Iterator[Told | LaneEnded | Record]:
+    def lane(self, lane: Lane, job: Job) -> Iterator[Told | LaneEnded | Record]:
         """A run of one method; its record comes last."""
 
-    def summarise(self, job: Job, records: Sequence[Record]) -> Mapping[str, Any]:
-        """The summary and verdicts of the job's records."""
+    def conclude(self, job: Job, records: Sequence[Record]) -> Outcome:
+        """The summary and verdicts of the job's records, and the words in them."""

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 
 from compare.job import (
@@ -16,11 +17,15 @@ from compare.job import (
     Failed,
     Job,
     Judging,
+    Lane,
     LaneEnded,
     Limits,
+    MachineBusy,
     Message,
+    Outcome,
     Record,
     Refused,
+    Repeating,
     Report,
     Setup,
     Started,
@@ -30,7 +35,16 @@ from compare.job import (
 from compare.lab_task import Line, Task
 
 _ENGINES_KEPT = 2
+_STEPPED = ("staged", "tree", "lookup", "speculative", "replay")
 _log = logging.getLogger(__name__)
+
+Alone = Callable[[Callable[[], None]], AbstractContextManager[None]]
+
+
+@contextmanager
+def no_lock(on_wait: Callable[[], None]) -> Iterator[None]:
+    """Nothing, at once: for a machine on which no other program times anything."""
+    yield
 
 
 class Lab:
@@ -41,10 +55,15 @@ class Lab:
     """
 
     def __init__(
-        self, open_engine: Callable[[Setup, Report], Engine], methods: Sequence[str], limits: Limits
+        self,
+        open_engine: Callable[[Setup, Report], Engine],
+        methods: Sequence[str],
+        limits: Limits,
+        alone: Alone = no_lock,
     ) -> None:
+        """`alone` keeps other programs' timed runs off the machine while a job has it."""
         self.methods, self.limits = tuple(methods), limits
-        self._open_engine = open_engine
+        self._open_engine, self._alone = open_engine, alone
         self._engines: dict[Setup, Engine] = {}
         self._line = Line(limits.max_queue)
         self._jobs: SimpleQueue[tuple[Job, Task[Message]]] = SimpleQueue()
@@ -75,7 +94,7 @@ class Lab:
                     batch = (Waiting(ahead), *batch)
                 yield batch
                 if task.is_stopped and not task.is_at_work:
-                    yield (Ended("stopped", (), {}),)
+                    yield (Ended("stopped", (), Outcome()),)
                     return
         finally:
             task.abandon()
@@ -101,11 +120,20 @@ class Lab:
             )
         if not job.methods:
             raise ValueError(f"no lane is chosen: choose at least one of {known}")
+        if len(job.methods) > limits.max_lanes:
+            raise ValueError(
+                f"{len(job.methods)} lanes are chosen: choose {limits.max_lanes} or fewer"
+            )
+        if job.setup.pair not in limits.pairs:
+            pairs = ", ".join(limits.pairs)
+            raise ValueError(f"the pair must be one of {pairs}, got {job.setup.pair!r}")
         for method in job.methods:
             if method not in self.methods:
                 raise ValueError(f"there is no method {method!r}: choose from {known}")
             if job.methods.count(method) > 1:
                 raise ValueError(f"the method {method} is named more than once: name it once")
+        if not 1 <= job.repeats <= limits.max_repeats:
+            raise ValueError(f"repeats must lie from 1 to {limits.max_repeats}, got {job.repeats}")
         if not 1 <= job.max_new_tokens <= limits.max_new_tokens:
             raise ValueError(
                 f"new tokens must lie from 1 to {limits.max_new_tokens}, got {job.max_new_tokens}"
@@ -128,36 +156,12 @@ class Lab:
                 self._line.leave(task)
 
     def _run(self, job: Job, task: Task[Message]) -> None:
-        engine = self._engine(job.setup, task)
-        task.begin()
-        deadline = time.monotonic() + self.limits.time_budget_s
-        num_prompt_tokens = engine.num_prompt_tokens(job)
-        shift = next(self._turns) % len(job.methods)
-        methods = job.methods[shift:] + job.methods[:shift]
-        task.put(Started(methods, num_prompt_tokens, engine.environment(job)))
-        engine.warm_up(methods)
-        records: list[Record] = []
-        is_cut = False
-
-        def is_cancelled() -> bool:
-            nonlocal is_cut
-            is_cut = is_cut or task.is_stopped or time.monotonic() > deadline
-            return is_cut
-
-        for method in methods:
-            if is_cancelled():
-                break
-            for told in engine.lane(method, job, is_cancelled):
-                if isinstance(told, Told | LaneEnded):
-                    task.put(told)
-                else:
-                    records.append(told)
-        task.put(Judging())
-        records.sort(key=lambda record: job.methods.index(record["method"]))
-        reason: EndReason = "finished"
-        if is_cut:
-            reason = "stopped" if task.is_stopped else "budget"
-        task.put(Ended(reason, records, engine.summarise(job, records)))
+        with self._alone(lambda: task.put(MachineBusy())):
+            if task.is_stopped:
+                return
+            engine = self._engine(job.setup, task)
+            task.begin()
+            _Run(engine, job, task, self.limits).make(next(self._turns))
 
     def _engine(self, setup: Setup, task: Task[Message]) -> Engine:
         """The engine for `setup`, from the few that are kept or loaded now."""
@@ -168,6 +172,74 @@ class Lab:
             engine = self._open_engine(setup, task.put)
         self._engines[setup] = engine
         return engine
+
+
+class _Run:
+    """A job with the device: its lanes in turn, until they end, Stop or the deadline."""
+
+    def __init__(self, engine: Engine, job: Job, task: Task[Message], limits: Limits) -> None:
+        self._engine, self._job, self._task = engine, job, task
+        self._deadline = time.monotonic() + limits.time_budget_s
+        self._max_prompt_tokens = limits.max_prompt_tokens
+        self._records: list[Record] = []
+        self._answer: tuple[int, ...] = ()
+        self._is_cut = False
+
+    def make(self, shift: int) -> None:
+        """All of it, the first of the methods being number `shift`."""
+        engine, job, task = self._engine, self._job, self._task
+        orders = [_rotated(job.methods, shift + repeat) for repeat in range(job.repeats)]
+        num_prompt_tokens = engine.num_prompt_tokens(job)
+        if num_prompt_tokens > self._max_prompt_tokens:
+            raise ValueError(
+                f"the prompt has {num_prompt_tokens} tokens: shorten it to "
+                f"{self._max_prompt_tokens} or fewer"
+            )
+        task.put(Started(orders[0], num_prompt_tokens, engine.environment(job)))
+        engine.warm_up(orders[0])
+        for repeat, methods in enumerate(orders):
+            if repeat and not self._is_cancelled():
+                task.put(Repeating(repeat + 1, job.repeats))
+            for method in methods:
+                if not self._is_cancelled():
+                    self._lane(method, repeat)
+        task.put(Judging())
+        order = {method: at for at, method in enumerate(job.methods)}
+        self._records.sort(key=lambda record: (record["repeat"], order[record["method"]]))
+        outcome = engine.conclude(job, self._records)
+        task.put(Ended(self._reason(), tuple(self._records), outcome))
+
+    def _lane(self, method: str, repeat: int) -> None:
+        """Run one lane; what it says is told the first time only."""
+        number = self._job.first_repeat + repeat
+        has_details = number == 0 and method == stepped(self._job.methods)
+        lane = Lane(method, number, self._answer, has_details, self._is_cancelled)
+        for told in self._engine.lane(lane, self._job):
+            if not isinstance(told, Told | LaneEnded):
+                self._records.append(told)
+                if told["error"] is None and told["finish_reason"] != "cancelled":
+                    self._answer = self._answer or tuple(told["token_ids"])
+            elif repeat == 0:
+                self._task.put(told)
+
+    def _is_cancelled(self) -> bool:
+        self._is_cut = self._is_cut or self._task.is_stopped or time.monotonic() > self._deadline
+        return self._is_cut
+
+    def _reason(self) -> EndReason:
+        if not self._is_cut:
+            return "finished"
+        return "stopped" if self._task.is_stopped else "budget"
+
+
+def stepped(methods: Sequence[str]) -> str | None:
+    """The method whose rounds the step view shows, None where none of them guesses."""
+    return next((method for method in _STEPPED if method in methods), None)
+
+
+def _rotated(methods: tuple[str, ...], by: int) -> tuple[str, ...]:
+    by %= len(methods)
+    return methods[by:] + methods[:by]
 
 
 def _sentence(error: ValueError) -> str:

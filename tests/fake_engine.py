@@ -1,4 +1,4 @@
-"""An engine without models: scripted texts, made-up clocks. For the lab and the page."""
+"""An engine without models: scripted texts, made-up clocks, true records. For lab and page."""
 
 from __future__ import annotations
 
@@ -6,19 +6,40 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from compare.job import Job, LaneEnded, Loading, Record, Report, Setup, Told
+from compare.digest import Digests
+from compare.job import Job, Lane, LaneEnded, Loading, Outcome, Record, Report, Setup, Told
+from compare.metrics import summary
+from compare.record_details import Candidate, InnerPass, StepDetails
+from compare.record_words import words_of
+from compare.recorder import step_record
+from compare.records import RunKey, RunRecord, Seconds
 from ssd.events import Prefill, StageSeconds, Step
 from ssd.tree import Origin, TokenTree
 from ssd.verify import Verdict
 
 METHODS = ("autoregressive", "speculative", "staged")
-_SPEED: dict[str, tuple[int, tuple[Origin, ...]]] = {
-    "autoregressive": (1, ("target",)),
-    "speculative": (2, ("draft", "target")),
-    "staged": (4, ("draft", "ngram", "ngram", "target")),
+CONTROL = 90_000  # an id that adds nothing to a text
+_PROMPT = (CONTROL, 70, 71)
+_GUESSED: dict[str, tuple[Origin, ...]] = {
+    "autoregressive": (),
+    "speculative": ("draft",),
+    "staged": ("draft", "ngram", "ngram"),
 }
+_WRONG = 1000  # what is added to an id to make a wrong guess of it
+
+
+@dataclass(frozen=True)
+class Script:
+    """What the ids say: id `i` is piece `i` of a text that starts over again and again."""
+
+    pieces: Sequence[str]
+
+    def token_bytes(self, token: int) -> bytes:
+        return b"" if token == CONTROL else self.pieces[token % len(self.pieces)].encode()
+
+    def token_text(self, token: int) -> str:
+        return "<|end|>" if token == CONTROL else self.pieces[token % len(self.pieces)]
 
 
 @dataclass
@@ -30,8 +51,13 @@ class FakeEngine:
     running: threading.Lock = field(default_factory=threading.Lock)
     overlaps: int = 0
 
-    def environment(self, job: Job) -> Mapping[str, Any]:
-        return {"schema": 1, "machine": "fake"}
+    def environment(self, job: Job) -> Mapping[str, object]:
+        return {
+            "created": "2026-01-01T00:00:00+00:00",
+            "is_exact": True,
+            "pair": {"pair": "fake", "hardware": "no machine", "versions": {"torch": "0"}},
+            "settings": {"temperature": job.sampling.temperature},
+        }
 
     def num_prompt_tokens(self, job: Job) -> int:
         if len(job.prompt) > 5000:
@@ -41,88 +67,88 @@ class FakeEngine:
     def warm_up(self, methods: Sequence[str]) -> None:
         pass
 
-    def lane(
-        self, method: str, job: Job, is_cancelled: Callable[[], bool]
-    ) -> Iterator[Told | LaneEnded | Record]:
+    def lane(self, lane: Lane, job: Job) -> Iterator[Told | LaneEnded | Record]:
         if not self.running.acquire(blocking=False):
             self.overlaps += 1
         try:
-            yield from self._lane(method, job, is_cancelled)
+            yield from self._lane(lane, job)
         finally:
             if self.running.locked():
                 self.running.release()
 
-    def _lane(
-        self, method: str, job: Job, is_cancelled: Callable[[], bool]
-    ) -> Iterator[Told | LaneEnded | Record]:
+    def _lane(self, lane: Lane, job: Job) -> Iterator[Told | LaneEnded | Record]:
         if job.prompt == "fail":
             raise RuntimeError("secret details")
-        width, origins = _SPEED[method]
-        yield Told(method, Prefill(10, 10, 0.05))
-        steps: list[dict[str, Any]] = []
-        done, now = 0, 0.0
-        while done < job.max_new_tokens and not is_cancelled():
+        yield Told(lane.method, Prefill(10, 10, 0.05))
+        script, steps, now = self._script(job), list[Step](), 0.0
+        ids: list[int] = []
+        while len(ids) < job.max_new_tokens and not lane.is_cancelled():
             time.sleep(self.round_s)
-            count = min(width, job.max_new_tokens - done)
-            now += 0.015 + 0.002 * width
-            ids = tuple(range(done, done + count))
-            tree = TokenTree.chain(0, ids, "draft")
-            seconds = StageSeconds(0.001, 0.002 * width, 0.013, 0.001)
-            verdict = Verdict(tuple(range(1, count)), ids[-1])
-            step = Step(ids, origins[:count], tree, verdict, 1, seconds, now)
-            told = tuple((i, self._text(i, job), self._text(i, job)) for i in ids)
-            yield Told(method, step, told)
-            steps.append({"tokens": ids, "time": now, "origins": origins[:count]})
-            done += count
-        yield LaneEnded(method, "", None)
-        yield {
-            "kind": "run",
-            "method": method,
-            "steps": steps,
-            "seconds": {
-                "prefill": 0.05,
-                "ngram": 0.1 * now,
-                "draft": 0.2 * now,
-                "target": 0.6 * now,
-                "other": 0.1 * now,
-            },
-            "token_ids": list(range(done)),
-        }
+            count = min(1 + len(_GUESSED[lane.method]), job.max_new_tokens - len(ids))
+            now += 0.017 + 0.001 * count
+            root = ids[-1] if ids else _PROMPT[-1]
+            step = _step(lane.method, root, range(len(ids), len(ids) + count), now)
+            ids += step.tokens
+            steps.append(step)
+            pieces = tuple((i, script.token_text(i), script.token_text(i)) for i in step.tokens)
+            yield Told(lane.method, step, pieces)
+        yield LaneEnded(lane.method, "", None)
+        yield self._record(lane, job, steps, ids)
 
-    def _text(self, token: int, job: Job) -> str:
-        pieces = job.prompt.split("|")[1:] or self.pieces
-        return pieces[token % len(pieces)]
+    def _record(
+        self, lane: Lane, job: Job, steps: Sequence[Step], ids: Sequence[int]
+    ) -> Mapping[str, object]:
+        records = tuple(map(step_record, steps))
+        is_whole = len(ids) == job.max_new_tokens
+        record = RunRecord(
+            key=RunKey(lane.method, job.prompt_id, lane.repeat),
+            category=job.category,
+            prompt_ids=_PROMPT,
+            token_ids=tuple(ids),
+            logit_hashes=tuple(f"{token:016x}" for token in ids),
+            text="".join(map(self._script(job).token_text, ids)),
+            finish_reason="length" if is_whole else "cancelled",
+            steps=records,
+            seconds=sum((step.seconds for step in records), Seconds(prefill=0.05)),
+            bytes_read=1000 * len(steps),
+        )
+        data = record.to_json()
+        if lane.has_details:
+            for step, told in zip(data["steps"], records, strict=True):
+                step["details"] = _details(told.tree.tokens, told.path).to_json()
+        return data
 
-    def summarise(self, job: Job, records: Sequence[Record]) -> Mapping[str, Any]:
-        base = next((r for r in records if r["method"] == "autoregressive"), None)
-        return {
-            "schema": 1,
-            "reference": "autoregressive",
-            "methods": {r["method"]: _summary(r, base) for r in records},
-        }
+    def _script(self, job: Job) -> Script:
+        return Script(job.prompt.split("|")[1:] or self.pieces)
+
+    def conclude(self, job: Job, records: Sequence[Record]) -> Outcome:
+        digests = Digests.of(RunRecord.from_json(record) for record in records)
+        words = words_of(records, self._script(job))
+        return Outcome(summary(dict(self.environment(job)), digests), (), words)
 
 
-def _summary(record: Record, base: Record | None) -> dict[str, Any]:
-    num, now = len(record["token_ids"]), record["steps"][-1]["time"] if record["steps"] else 0.0
-    is_base = record["method"] == "autoregressive"
-    ratio = base["steps"][-1]["time"] / now if base and now else None
-    depths = [{"depth": d, "tried": 40 // d, "accepted": 30 // d} for d in range(1, 6)]
-    return {
-        "tokens": num,
-        "tokens_per_second": num / now if now else None,
-        "speedup": ratio and {"median": ratio, "low": ratio, "high": ratio, "min": ratio},
-        "end_to_end_speedup": ratio and {"median": ratio, "low": ratio, "high": ratio},
-        "time_to_first_token": 0.067,
-        "target_passes": len(record["steps"]),
-        "draft_passes": 0 if is_base else 3 * len(record["steps"]),
-        "tokens_per_step": num / max(1, len(record["steps"])),
-        "acceptance_rate": None if is_base else 0.71,
-        "acceptance_by_depth": [] if is_base else depths,
-        "seconds": record["seconds"],
-        "verdicts": None if is_base else {"IDENTICAL": 1, "NEAR-TIE": 0, "BUG": 0},
-        "logit_rows_equal": None if is_base else [num, num],
-        "error": 0,
-    }
+def _step(method: str, root: int, ids: range, now: float) -> Step:
+    """A round that settles `ids`: all but the last were guessed, and one guess was wrong."""
+    guessed = _GUESSED[method][: len(ids) - 1]
+    wrong = (ids[0] + _WRONG,) if guessed else ()
+    tree = TokenTree(
+        tokens=(root, *ids[:-1], *wrong),
+        parents=(*range(-1, len(guessed)), *(0 for _ in wrong)),
+        origins=("target", *guessed, *("draft" for _ in wrong)),
+    )
+    share = 0.001 * len(ids)
+    seconds = StageSeconds(share / 2, share / 2, 0.013, 0.004)
+    path = tuple(range(1, len(guessed) + 1))
+    return Step(tuple(ids), (*guessed, "target"), tree, Verdict(path, ids[-1]), 1, seconds, now)
+
+
+def _details(tokens: Sequence[int], path: Sequence[int]) -> StepDetails:
+    rows = tuple(
+        (Candidate(tokens[min(node + 1, len(tokens) - 1)], 0.75), Candidate(3, 0.125))
+        for node in range(len(tokens))
+    )
+    draft = (rows[0], *(None for _ in tokens[1:]))
+    return StepDetails(rows, tuple(0.5 for _ in tokens), draft, (InnerPass(((),), ()),))
 
 
 def opener(engine: FakeEngine, load_s: float = 0.0) -> Callable[[Setup, Report], FakeEngine]:

@@ -28,6 +28,7 @@ from ssd.events import Step
 from tests.fake_engine import METHODS, FakeEngine, opener
 
 DEFAULTS = Limits()
+PAIRS = ("smollm2-135m", "gpt2-large")
 JOB = Job("write something", METHODS, max_new_tokens=8)
 LONG = Job("write something", METHODS, max_new_tokens=500)
 
@@ -69,7 +70,7 @@ def test_a_job_tells_its_whole_story_in_order() -> None:
     end = messages[-1]
     assert isinstance(end, Ended) and end.reason == "finished"
     assert [record["method"] for record in end.records] == list(METHODS)
-    assert set(end.summary["methods"]) == set(METHODS)
+    assert set(end.outcome.summary["methods"]) == set(METHODS)
 
 
 def test_the_models_are_loaded_once_for_each_setup() -> None:
@@ -221,8 +222,8 @@ def test_batches_are_at_most_about_ten_a_second() -> None:
 
 
 def test_limits_come_from_the_environment() -> None:
-    limits = Limits.from_environment({"SSD_MAX_NEW_TOKENS": "32", "SSD_TIME_BUDGET": "60"})
+    limits = Limits.from_environment({"SSD_MAX_NEW_TOKENS": "32", "SSD_TIME_BUDGET": "60"}, PAIRS)
     assert (limits.max_new_tokens, limits.time_budget_s, limits.max_queue) == (32, 60.0, 20)
     for text in ("", "0", "-1", "1.5", "many"):
         with pytest.raises(ValueError, match="SSD_MAX_QUEUE must be a whole number"):
-            Limits.from_environment({"SSD_MAX_QUEUE": text})
+            Limits.from_environment({"SSD_MAX_QUEUE": text}, PAIRS)

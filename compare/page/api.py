@@ -60,7 +60,7 @@ def _answer(messages: list[Message]) -> dict[str, Any]:
                 return {
                     "environment": environment,
                     "runs": [dict(record) for record in message.records],
-                    "summary": dict(message.summary),
+                    "summary": dict(message.outcome.summary),
                 }
             case Ended():
                 raise _error("The time budget is used up: ask for fewer tokens or methods.")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import gradio as gr
+from gradio.components import Component
 
-from compare import plots
 from compare.job import Ended, Job, Numerics, Refused, Setup, Started
 from compare.lab import Lab
 from compare.page import words
+from compare.page.shown import Follower, Shown, Update
 from compare.page.stream import Stream
 from ssd.sampling import Sampling
-
-Update = Any
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class Fields:
     """The controls' values, in the order in which the page has them."""
 
     prompt: str | None
+    pair: str
     max_new_tokens: float | None
     temperature: float | None
     top_k: float | None
@@ -34,6 +34,8 @@ class Fields:
     numerics: str
     nodes: float | None
     repetition_penalty: float | None
+    repeats: float | None
+    has_ngram: bool
 
     def job(self) -> Job:
         """The job they ask for. Raises ValueError where one is out of its range."""
@@ -49,7 +51,9 @@ class Fields:
             seed=check_seed(_whole("the seed", self.seed)),
             max_new_tokens=_whole("new tokens", self.max_new_tokens),
             nodes=_whole("guessed tokens a round", self.nodes) or None,
-            setup=Setup(precision=self.precision, numerics=cast(Numerics, self.numerics)),
+            sources="both" if self.has_ngram else "none",
+            setup=Setup(self.pair, self.precision, cast(Numerics, self.numerics)),
+            repeats=_whole("repeats", self.repeats),
         )
 
 
@@ -75,45 +79,62 @@ def _whole(name: str, value: float | None) -> int:
 
 @dataclass(frozen=True)
 class Callbacks:
-    """The page's callbacks on one lab."""
+    """The page's callbacks on one lab. `followers`: what is drawn when another run is shown."""
 
     lab: Lab
+    followers: Sequence[Follower]
+
+    @property
+    def outputs(self) -> list[Component]:
+        """What the followers draw."""
+        return [output for follower in self.followers for output in follower.outputs]
 
     def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[Update, ...]]:
-        """The outputs of Run: the stream, Run, Stop, and the two charts."""
+        """The outputs of Run: the stream, Run, Stop, and those of the followers."""
         try:
             job = Fields(*values).job()
         except (ValueError, TypeError, OverflowError) as error:
-            job = Job(prompt="", methods=())
-            yield self._refused(job, str(error))
+            yield self._refused(Job(prompt="", methods=()), str(error))
             return
         yield from self._run(job, request)
 
     def _run(self, job: Job, request: gr.Request) -> Iterator[tuple[Update, ...]]:
-        stream = self._stream(job)
-        yield (stream.text, _button(False), _button(True), *_same(2))
+        stream, environment = self._stream(job), dict[str, Any]()
+        yield (stream.text, _button(False), _button(True), *self._same())
         for batch in self.lab.run(job, visitor=request.session_hash or ""):
-            charts: tuple[Update, ...] = _same(2)
+            drawn = self._same()
             for message in batch:
-                stream.add(message)
                 if isinstance(message, Started):
-                    charts = (None, None)
+                    environment = dict(message.environment)
                 if isinstance(message, Ended) and message.records:
-                    charts = _charts(message, _language(request))
-            yield (stream.text, *_same(2), *charts)
-        yield (stream.text, _button(True), _button(False), *_same(2))
+                    shown = _shown(job, environment, message)
+                    stream.show(shown)
+                    drawn = self.draw(shown, request)
+                stream.add(message)
+            yield (stream.text, *_same(2), *drawn)
+        yield (stream.text, _button(True), _button(False), *self._same())
 
     def stop(self, request: gr.Request) -> None:
         """Stop the visitor's own job; the run goes on to its partial results."""
         self.lab.stop(request.session_hash or "")
 
+    def draw(self, shown: Shown, request: gr.Request) -> tuple[Update, ...]:
+        """The followers' outputs for a run."""
+        language = words.language(str(request.headers.get("accept-language", "")))
+        return tuple(
+            update for follower in self.followers for update in follower.draw(shown, language)
+        )
+
     def _refused(self, job: Job, sentence: str) -> tuple[Update, ...]:
         stream = self._stream(job)
         stream.add(Refused(sentence[:1].upper() + sentence[1:] + "."))
-        return (stream.text, _button(True), _button(False), *_same(2))
+        return (stream.text, _button(True), _button(False), *self._same())
 
     def _stream(self, job: Job) -> Stream:
         return Stream(job, uuid.uuid4().hex, self.lab.limits.time_budget_s)
+
+    def _same(self) -> tuple[Update, ...]:
+        return _same(len(self.outputs))
 
 
 def _button(is_on: bool) -> Update:
@@ -125,14 +146,13 @@ def _same(count: int) -> tuple[Update, ...]:
     return tuple(gr.skip() for _ in range(count))
 
 
-def _language(request: gr.Request) -> words.Language:
-    return words.language(str(request.headers.get("accept-language", "")))
-
-
-def _charts(ended: Ended, language: words.Language) -> tuple[Update, ...]:
-    names = words.dictionary(words.METHODS, language)
-    axes = words.dictionary(words.PLOT, language)
-    return (
-        plots.latency(ended.records, names, axes),
-        plots.acceptance(ended.summary, names, axes),
+def _shown(job: Job, environment: Mapping[str, Any], ended: Ended) -> Shown:
+    outcome = ended.outcome
+    return Shown(
+        environment=environment,
+        records=ended.records,
+        verdicts=outcome.verdicts,
+        summary=outcome.summary,
+        words=outcome.words,
+        prompt=job.prompt,
     )

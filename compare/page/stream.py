@@ -12,12 +12,15 @@ from compare.job import (
     Judging,
     LaneEnded,
     Loading,
+    MachineBusy,
     Message,
     Refused,
+    Repeating,
     Started,
     Told,
     Waiting,
 )
+from compare.page.shown import Shown
 from ssd.events import Prefill, Step
 
 
@@ -33,10 +36,18 @@ class Stream:
         """Append a message."""
         self.text += _line(self._object(message))
 
+    def show(self, shown: Shown) -> None:
+        """Append a finished run."""
+        self.text += _line(shown.message())
+
     def _object(self, message: Message) -> dict[str, Any]:
         match message:
             case Waiting():
                 return {"type": "waiting", "ahead": message.ahead}
+            case MachineBusy():
+                return {"type": "busy"}
+            case Repeating():
+                return {"type": "repeating", **vars(message)}
             case Loading():
                 return {"type": "loading", **vars(message)}
             case Started():
@@ -57,13 +68,18 @@ class Stream:
                 return {
                     "type": "ended",
                     "reason": message.reason,
-                    "summary": message.summary,
                     "budget_s": round(self._budget_s),
                 }
             case Refused():
                 return {"type": "refused", "sentence": message.sentence}
             case Failed():
                 return {"type": "failed"}
+
+
+def whole(shown: Shown) -> str:
+    """A stream that tells of nothing but a finished run."""
+    head = _line({"type": "job", "name": f"{shown.source} {shown.name}"})
+    return head + _line(shown.message())
 
 
 def _told(message: Told) -> dict[str, Any]:

@@ -1,43 +1,77 @@
-"""The race view: one custom component that draws the stream of a job."""
+"""Components of our own: static templates, and scripts that make text nodes only.
+
+Whatever a model or a visitor wrote is never HTML and never reaches a template. Not subclasses of
+`gr.HTML`: for one of those Gradio writes a stub file beside the source at import.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
 from compare.page import words
 
 WEB = Path(__file__).parent / "web"
-CSS = WEB / "page.css"
-_SCRIPTS = ("dom.js", "card.js", "lane.js", "board.js", "replay.js", "race.js")
+STYLES = tuple(sorted(WEB.glob("*.css")))
+_COMMON = ("dom.js", "shared.js")
+_RACE = ("card.js", "lane.js", "board.js", "verdict.js", "replay.js", "race.js")
+_STEP = ("step.js",)
 
 
-def race_view(methods: Sequence[str]) -> gr.HTML:
-    """A component whose value is the stream of `compare.page.stream`.
+def component(
+    name: str,
+    scripts: Sequence[str],
+    dictionary: Mapping[str, tuple[str, str]],
+    constants: Mapping[str, Any] | None = None,
+    value: str | None = None,
+) -> gr.HTML:
+    """A component drawn by `scripts` of the `web` folder, run in one scope.
 
-    Its template is static and its script makes text nodes only: whatever a model or a visitor wrote
-    is never HTML, and never reaches a template. Not a subclass of `gr.HTML`: for one of those
-    Gradio writes a stub file beside the source at import.
+    They find an empty `<div class="ssd-{name}">` in `element`; `say(key)` gives the words of
+    `dictionary` in the page's language; `constants` are theirs as JSON by name. The helpers of
+    `dom.js` and `shared.js` come before them. `value` is read with `props.value`.
     """
     return gr.HTML(
-        html_template='<div class="ssd-race" role="group"></div>',
-        js_on_load=_script(methods),
+        value=value,
+        html_template=f'<div class="ssd-view ssd-{name}" role="group"></div>',
+        js_on_load=script((*_COMMON, *scripts), dictionary, constants or {}),
         apply_default_css=False,
-        elem_id="ssd-race",
+        elem_id=f"ssd-{name}",
     )
 
 
-def _script(methods: Sequence[str]) -> str:
-    """The scripts in one scope, with the dictionary before them."""
-    dictionary = {name: _race_words(name) for name in ("en", "zh-CN")}
-    data = f"const WORDS = {json.dumps(dictionary)};\n"
-    data += f"const DEFAULT_METHODS = {json.dumps(list(methods))};\n"
-    return data + "\n".join((WEB / name).read_text("utf-8") for name in _SCRIPTS)
+def script(
+    names: Sequence[str],
+    dictionary: Mapping[str, tuple[str, str]],
+    constants: Mapping[str, Any],
+) -> str:
+    """The files one after another, with the constants and the dictionary before them."""
+    by_language = {name: words.dictionary(dict(dictionary), name) for name in words.LANGUAGES}
+    data = {"WORDS": by_language, **constants}
+    lines = [f"const {name} = {_literal(value)};" for name, value in data.items()]
+    return "\n".join((*lines, *((WEB / name).read_text("utf-8") for name in names)))
 
 
-def _race_words(language: words.Language) -> dict[str, str]:
-    methods = {f"method_{name}": pair for name, pair in words.METHODS.items()}
-    return words.dictionary({**words.RACE, **methods}, language)
+def _literal(value: Any) -> str:
+    """JSON that is also JavaScript, and harmless inside a script element."""
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+def race_view(methods: Sequence[str]) -> gr.HTML:
+    """The lanes, whose value is a stream of `compare.page.stream`."""
+    return component("race", _RACE, _RACE_WORDS, {"DEFAULT_METHODS": list(methods)})
+
+
+def step_view() -> gr.HTML:
+    """One round at a time of the run that is shown."""
+    return component("step", _STEP, _RACE_WORDS)
+
+
+_RACE_WORDS = {
+    **words.RACE,
+    **{f"method_{name}": pair for name, pair in words.METHODS.items()},
+}

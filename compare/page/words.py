@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Literal
 
 Language = Literal["en", "zh-CN"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh-CN")
 
 LABELS: dict[str, tuple[str, str]] = {
+    "tab_race": ("Race", "比赛"),
+    "tab_step": ("Step", "逐轮"),
+    "tab_charts": ("Charts", "图表"),
+    "tab_benchmark": ("Benchmark", "基准测试"),
+    "tab_learn": ("Learn", "学习"),
+    "pair": ("Models", "模型"),
+    "repeats": ("Repeats", "重复次数"),
+    "ngram": ("N-gram helps the staged lane", "分级投机使用 N-gram"),
     "prompt": ("Prompt", "提示词"),
     "prompt_hint": ("Ask the model something", "向模型提一个问题"),
     "chip_code": ("Code", "代码"),
@@ -43,6 +52,10 @@ METHODS: dict[str, tuple[str, str]] = {
     "lookup": ("N-gram alone", "仅 N-gram"),
     "replay": ("Replay: the ceiling", "重放：上限"),
     "speculative-rejection": ("Rejection sampling", "拒绝采样"),
+    "hf-generate": ("Hugging Face generate", "Hugging Face generate"),
+    "hf-lookup": ("Hugging Face lookup", "Hugging Face 查找"),
+    "hf-assisted": ("Hugging Face assisted", "Hugging Face 辅助"),
+    "llama-cpp": ("llama.cpp", "llama.cpp"),
 }
 
 PLOT: dict[str, tuple[str, str]] = {
@@ -73,6 +86,19 @@ RACE: dict[str, tuple[str, str]] = {
         "A chain under the classic acceptance rule: equal in law, not in text.",
         "经典接受规则下的一串猜测：分布相同，文本不必相同。",
     ),
+    "what_hf-generate": (
+        "transformers' own loop on the same weights. It has no verdict: it rounds otherwise.",
+        "transformers 自己的生成循环，权重相同。舍入方式不同，因此没有判定。",
+    ),
+    "what_hf-lookup": (
+        "transformers with prompt lookup on the same weights.",
+        "transformers 的提示词查找，权重相同。",
+    ),
+    "what_hf-assisted": (
+        "transformers with our draft as its assistant.",
+        "transformers 以我们的草稿模型为辅助。",
+    ),
+    "what_llama-cpp": ("llama.cpp on the same model file.", "llama.cpp，同一模型文件。"),
     "origin_ngram": ("N-gram", "N-gram"),
     "origin_draft": ("Draft", "草稿"),
     "origin_target": ("Target", "目标"),
@@ -83,6 +109,14 @@ RACE: dict[str, tuple[str, str]] = {
     ),
     "idle": ("Ready.", "就绪。"),
     "waiting": ("Waiting: {n} ahead of you.", "排队中：前面还有 {n} 个任务。"),
+    "busy": (
+        "Another timed run is under way on this machine: waiting for it to end.",
+        "本机正在进行另一个计时运行：等待其结束。",
+    ),
+    "repeating": (
+        "Run {number} of {total}, for the times",
+        "第 {number} 次（共 {total} 次），用于计时",
+    ),
     "loading": ("Loading the models: {stage}", "正在加载模型：{stage}"),
     "warming": ("Warming up", "预热中"),
     "reading": ("{lane} is reading the prompt", "{lane}正在读提示词"),

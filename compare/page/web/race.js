@@ -1,5 +1,4 @@
 // The race view: reads the append-only stream of messages, one JSON object a line, and draws it.
-const frame = element.querySelector(".ssd-race");
 const card = makeCard(frame);
 const status = make("div", "ssd-status");
 const statusText = make("span", "ssd-status-text");
@@ -90,15 +89,21 @@ const handlers = {
     if (message.error) lane.text.append(make("p", "ssd-error", message.error));
   },
   judging: () => showStatus("measuring"),
+  shown: (message) => {
+    const shown = readShown(message);
+    outcome = { summary: shown.summary, isPartial: isPartial(shown) };
+    lanes.forEach((lane) => lane.root.classList.remove("ssd-running"));
+    showRun(shown);
+  },
   ended: (message) => {
-    const isPartial = message.reason !== "finished";
-    if (message.summary.methods) outcome = { summary: message.summary, isPartial };
     lanes.forEach((lane) => lane.root.classList.remove("ssd-running"));
     verdict.draw(lanes, outcome.summary, outcome.isPartial);
     board.draw(lanes, outcome.summary, outcome.isPartial);
     showStatus(message.reason, { n: message.budget_s });
-    if (message.summary.methods) replay.start();
+    if (outcome.summary) replay.start();
   },
+  busy: () => showStatus("busy"),
+  repeating: (message) => showStatus("repeating", message),
   refused: (message) => showStatus("sentence", { sentence: message.sentence }),
   failed: () => {
     lanes.forEach((lane) => lane.root.classList.remove("ssd-running"));
@@ -122,5 +127,4 @@ function read() {
 
 translate();
 watch("value", read);
-new MutationObserver(translate).observe(
-  document.documentElement, { attributes: true, attributeFilter: ["lang"] });
+onLanguage(translate);

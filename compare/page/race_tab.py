@@ -1,0 +1,147 @@
+"""The Race tab: the prompt, the settings and the lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import gradio as gr
+from gradio.components import Component
+
+from compare.job import Limits
+from compare.lab import Lab
+from compare.page import words
+from compare.page.labels import i18n
+from compare.page.view import race_view
+from ssd.models.load import PRECISIONS
+
+DEFAULT_METHODS = ("autoregressive", "speculative", "staged")
+_DEFAULT_TOKENS = 64
+_MAX_NODES = 127
+
+
+@dataclass(frozen=True)
+class Race:
+    """The tab's components. `settings`: those after the prompt, as `callbacks.Fields` has them."""
+
+    prompt: gr.Textbox
+    settings: tuple[Component, ...]
+    run: gr.Button
+    stop: gr.Button
+    view: gr.HTML
+
+
+def race_tab(lab: Lab) -> Race:
+    """The tab's components, made where they stand."""
+    with gr.Row(equal_height=False):
+        with gr.Column(scale=3, min_width=300):
+            prompt, run, stop = _prompt()
+        with gr.Column(scale=2, min_width=300):
+            pair, *settings = _settings(lab.limits)
+    advanced = _advanced(lab)
+    return Race(prompt, (pair, *settings, *advanced), run, stop, race_view(DEFAULT_METHODS))
+
+
+def _prompt() -> tuple[gr.Textbox, gr.Button, gr.Button]:
+    prompt = gr.Textbox(
+        value=words.PROMPTS["chip_code"],
+        label=i18n("prompt"),
+        placeholder=i18n("prompt_hint"),
+        lines=4,
+        max_lines=12,
+        elem_id="ssd-prompt",
+    )
+    with gr.Row(elem_classes="ssd-chips"):
+        for key, text in words.PROMPTS.items():
+            chip = gr.Button(i18n(key), size="sm", variant="secondary", elem_id=f"ssd-{key}")
+            chip.click(_setter(text), outputs=prompt, queue=False, api_visibility="private")
+    with gr.Row():
+        run = gr.Button(i18n("run"), variant="primary", scale=3, min_width=120, elem_id="ssd-run")
+        stop = gr.Button(
+            i18n("stop"), variant="secondary", interactive=False, scale=1, elem_id="ssd-stop"
+        )
+    return prompt, run, stop
+
+
+def _setter(text: str) -> Callable[[], str]:
+    return lambda: text
+
+
+def _settings(limits: Limits) -> tuple[Component, ...]:
+    """Pair, new tokens, temperature, top-k, top-p and seed."""
+    pair = gr.Dropdown(
+        list(limits.pairs),
+        value=limits.pairs[0],
+        label=i18n("pair"),
+        elem_id="ssd-pair",
+        interactive=True,
+    )
+    tokens = gr.Slider(
+        1,
+        limits.max_new_tokens,
+        min(_DEFAULT_TOKENS, limits.max_new_tokens),
+        step=1,
+        label=i18n("new_tokens"),
+        elem_id="ssd-new-tokens",
+    )
+    temperature = gr.Slider(
+        0, 2, 0, step=0.05, label=i18n("temperature"), elem_id="ssd-temperature"
+    )
+    with gr.Row():
+        top_k = gr.Number(
+            0, label=i18n("top_k"), precision=0, minimum=0, min_width=90, elem_id="ssd-top-k"
+        )
+        top_p = gr.Number(
+            1,
+            label=i18n("top_p"),
+            minimum=0,
+            maximum=1,
+            step=0.05,
+            min_width=90,
+            elem_id="ssd-top-p",
+        )
+        seed = gr.Number(
+            0, label=i18n("seed"), precision=0, minimum=0, min_width=90, elem_id="ssd-seed"
+        )
+    return pair, tokens, temperature, top_k, top_p, seed
+
+
+def _advanced(lab: Lab) -> tuple[Component, ...]:
+    """Lanes, precision, numerics, nodes, repetition penalty, repeats and the N-gram."""
+    default = [name for name in DEFAULT_METHODS if name in lab.methods]
+    with gr.Accordion(i18n("advanced"), open=False, elem_id="ssd-advanced"):
+        lanes = gr.CheckboxGroup(
+            [(i18n(f"method_{name}"), name) for name in lab.methods],
+            value=default,
+            label=i18n("lanes"),
+            elem_id="ssd-lanes",
+        )
+        with gr.Row():
+            precision = gr.Dropdown(
+                list(PRECISIONS), value="auto", label=i18n("precision"), elem_id="ssd-precision"
+            )
+            numerics = gr.Radio(
+                [(i18n("exact"), "exact"), (i18n("fast"), "fast")],
+                value="exact",
+                label=i18n("numerics"),
+                elem_id="ssd-numerics",
+            )
+            nodes = _whole("nodes", 0, _MAX_NODES)
+            penalty = gr.Number(
+                1, label=i18n("penalty"), minimum=0.05, step=0.05, elem_id="ssd-penalty"
+            )
+        with gr.Row():
+            repeats = _whole("repeats", 1, lab.limits.max_repeats, value=1)
+            ngram = gr.Checkbox(True, label=i18n("ngram"), elem_id="ssd-use-ngram")
+    return lanes, precision, numerics, nodes, penalty, repeats, ngram
+
+
+def _whole(key: str, minimum: int, maximum: int, value: int = 0) -> gr.Number:
+    return gr.Number(
+        value,
+        label=i18n(key),
+        precision=0,
+        minimum=minimum,
+        maximum=maximum,
+        elem_id=f"ssd-{key}",
+    )

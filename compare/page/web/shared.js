@@ -1,0 +1,33 @@
+// What the components of the page share in the browser: the run that is shown.
+const frame = element.querySelector(".ssd-view");
+const lab = (window.ssdLab = window.ssdLab || { shown: null, followers: new Set() });
+
+// Call `draw` with the shown run, now where there is one, and with every later one.
+function follow(draw) {
+  lab.followers.add(draw);
+  if (lab.shown) draw(lab.shown);
+}
+
+function showRun(shown) {
+  lab.shown = shown;
+  for (const draw of lab.followers) draw(shown);
+}
+
+// The run of a `shown` message (compare.page.shown).
+function readShown(message) {
+  const objects = message.lines.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  const of = (kind) => objects.filter((object) => object.kind === kind);
+  return {
+    ...message, environment: objects[0] || {}, runs: of("run"), verdicts: of("verdict"),
+  };
+}
+
+function isPartial(shown) {
+  return shown.runs.some((run) => run.finish_reason === "cancelled");
+}
+
+// Call `translate` whenever the page's language changes.
+function onLanguage(translate) {
+  new MutationObserver(translate).observe(
+    document.documentElement, { attributes: true, attributeFilter: ["lang"] });
+}
