@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compare.hugging_face import Round, RoundClock, load_draft, load_model, watched
-from compare.recorder import PassBytes, visible_text
-from compare.records import RunRecord, Seconds, StepRecord, TreeRecord
+from compare.baseline_record import Rounds, baseline_record
+from compare.hugging_face import RoundClock, load_draft, load_model, watched
+from compare.recorder import PassBytes
 from ssd.stop import StopCheck
 
 if TYPE_CHECKING:
     from compare.methods import Task
+    from compare.records import RunRecord
     from ssd.models.load import LoadedPair
     from ssd.request import Request
 
@@ -78,7 +79,9 @@ class HuggingFace:
                     stopping_criteria=[_Ended(request, task.is_cancelled)],
                     streamer=clock,
                 )
-        return self._record(task, clock)
+        guesser = "draft" if self._method == "hf-assisted" else "ngram"
+        decode = Rounds(clock.prefill, clock.rounds, guesser)
+        return baseline_record(task, self._pair, decode, self._read)
 
     @property
     def _is_helped(self) -> bool:
@@ -134,34 +137,13 @@ class HuggingFace:
         library: Any = transformers
         return library.GenerationConfig(**settings)
 
-    def _record(self, task: Task, clock: RoundClock) -> RunRecord:
-        request = task.request
-        guesser = "draft" if self._method == "hf-assisted" else "ngram"
-        steps, reason = _steps(clock, guesser, request, self._pair.target.context_length)
-        tokens = tuple(token for step in steps for token in step.tokens)
-        stages = sum((step.seconds for step in steps), Seconds(prefill=clock.prefill))
-        return RunRecord(
-            key=task.key,
-            category=task.category,
-            prompt_ids=request.prompt,
-            token_ids=tokens,
-            text=visible_text(tokens, request, self._pair.codec),
-            finish_reason=reason,
-            steps=steps,
-            seconds=stages,
-            bytes_read=self._bytes_read(len(request.prompt), steps),
-        )
-
-    def _bytes_read(self, num_prompt: int, steps: Sequence[StepRecord]) -> int:
-        """What all passes read. The caches here are in the model's dtype, unlike our exact ones."""
+    def _read(self, num_slots: int, draft_passes: int) -> int:
+        """What a round reads. The caches here are in the model's dtype, unlike our exact ones."""
         target = PassBytes(PassBytes.of(self._pair.target).weights, _slot_bytes(self._model))
-        total = 0
-        for step, num_slots in zip(steps, _running_lengths(num_prompt, steps), strict=True):
-            total += target(num_slots)
-            if step.draft_passes:
-                draft = PassBytes(_weight_bytes(self._draft), _slot_bytes(self._draft))
-                total += step.draft_passes * draft(num_slots)
-        return total
+        if draft_passes == 0:
+            return target(num_slots)
+        draft = PassBytes(_weight_bytes(self._draft), _slot_bytes(self._draft))
+        return target(num_slots) + draft_passes * draft(num_slots)
 
 
 class _Ended:
@@ -178,48 +160,6 @@ class _Ended:
         _, reason = self._check.cut(new)
         is_done = reason is not None or self._is_cancelled()
         return torch.full((1,), is_done, dtype=torch.bool, device=input_ids.device)
-
-
-def _steps(
-    clock: RoundClock, guesser: str, request: Request, context_length: int
-) -> tuple[tuple[StepRecord, ...], str]:
-    """The rounds as steps, cut where our own stop rule ends them, and why they end."""
-    check, before, root = StopCheck(request.stop), 0.0, request.prompt[-1]
-    steps: list[StepRecord] = []
-    reason: str | None = None
-    for each in clock.rounds:
-        kept, reason = check.cut(each.tokens)
-        steps.append(_step(root, kept, each, guesser, each.time - before))
-        before, root = each.time, each.tokens[kept - 1]
-        if reason is not None:
-            break
-    length = len(request.prompt) + sum(len(step.tokens) for step in steps)
-    return tuple(steps), reason or ("context" if length >= context_length else "cancelled")
-
-
-def _step(root: int, kept: int, each: Round, guesser: str, seconds: float) -> StepRecord:
-    """A round of a decoder whose guesses we do not see: its accepted ones form a chain."""
-    tokens = each.tokens[:kept]
-    guessed = tokens[:-1]
-    origins = (*(guesser for _ in guessed), "target")
-    tree = TreeRecord((root, *guessed), tuple(range(-1, len(guessed))), ("target", *origins[:-1]))
-    other = seconds - each.target - each.draft
-    return StepRecord(
-        tokens=tokens,
-        origins=origins,
-        tree=tree,
-        path=tuple(range(1, kept)),
-        draft_passes=each.draft_passes,
-        time=each.time,
-        seconds=Seconds(0.0, 0.0, each.draft, each.target, other),
-    )
-
-
-def _running_lengths(num_prompt: int, steps: Sequence[StepRecord]) -> Iterator[int]:
-    """For each step, the slots its pass reads."""
-    for step in steps:
-        yield num_prompt + len(step.tree) - 1
-        num_prompt += len(step.tokens)
 
 
 def _slot_bytes(model: Any) -> int:

@@ -10,7 +10,8 @@ from compare import suites
 from compare import verify as checks
 from compare.console import alone, check_out, load, say, settings_from
 from compare.environment import environment, options_from_json
-from compare.methods import DEFAULT_METHODS, Bench
+from compare.methods import Bench
+from compare.naming import DEFAULT_METHODS
 from compare.record_file import RecordReader, RecordWriter
 from compare.records import RunKey
 from compare.settings import Settings

@@ -13,6 +13,7 @@ from compare.environment import environment
 from compare.job import Job, Lane, LaneEnded, Loading, Outcome, Record, Report, Setup, Told
 from compare.methods import Bench, Task, recorded
 from compare.metrics import summary
+from compare.naming import OURS
 from compare.record_file import VerdictRecord
 from compare.record_words import words_of
 from compare.records import STAGES, RunKey, RunRecord, StepRecord

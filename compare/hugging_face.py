@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compare.baseline_record import Round
+
 if TYPE_CHECKING:
     from ssd.models.load import LoadedPair
 
@@ -52,20 +54,6 @@ def _library() -> Any:
     library.utils.logging.set_verbosity_error()
     library.utils.logging.disable_progress_bar()
     return library
-
-
-@dataclass(frozen=True)
-class Round:
-    """What one forward of the target settled: its tokens, the decode clock then, seconds by model.
-
-    `draft_passes`: forwards of the draft in this round.
-    """
-
-    tokens: tuple[int, ...]
-    time: float
-    target: float
-    draft: float = 0.0
-    draft_passes: int = 0
 
 
 @dataclass

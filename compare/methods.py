@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from compare.naming import BASELINES, LLAMA_CPP, REFERENCE, Method
 from compare.records import RunKey, RunRecord
 
 if TYPE_CHECKING:
@@ -14,45 +15,6 @@ if TYPE_CHECKING:
     from ssd.lanes import Guessing
     from ssd.models.load import LoadedPair
     from ssd.request import Request
-
-REFERENCE = "autoregressive"
-OURS = (
-    REFERENCE,
-    "speculative",
-    "staged",
-    "tree",
-    "lookup",
-    "replay",
-    "speculative-rejection",
-)
-BASELINES = ("hf-generate", "hf-assisted", "hf-lookup")
-METHODS = (*OURS, *BASELINES)
-DEFAULT_METHODS = (REFERENCE, "speculative", "staged")
-
-
-def check_methods(names: Sequence[str]) -> tuple[str, ...]:
-    """The names themselves. Raises ValueError for an unknown or repeated one, or for none."""
-    if not names:
-        raise ValueError(f"expected at least one method, got none: choose from {_choices()}")
-    for name in names:
-        if name not in METHODS:
-            raise ValueError(f"there is no method {name!r}: choose from {_choices()}")
-        if names.count(name) > 1:
-            raise ValueError(f"the method {name} is named more than once: name it once")
-    return tuple(names)
-
-
-def _choices() -> str:
-    return ", ".join(METHODS)
-
-
-def has_verdict(method: str, temperature: float) -> bool:
-    """Whether the method must give the reference's ids: not so baselines and rejection at T > 0."""
-    if method != "speculative-rejection":
-        return method in OURS
-    from ssd.sampling import GREEDY_BELOW  # here, for torch takes seconds to import
-
-    return temperature < GREEDY_BELOW
 
 
 @dataclass(frozen=True)
@@ -103,10 +65,11 @@ class Bench:
 
     def settings_of(self, method: str) -> dict[str, Any]:
         """What the method chose for itself, for the record."""
-        return {} if method in OURS else self._baselines[method].settings
+        named = Method.parse(method)
+        return named.told if named.is_ours else self._baselines[named.name].settings
 
     def _run(self, task: Task) -> RunRecord:
-        if task.key.method in OURS:
+        if Method.parse(task.key.method).is_ours:
             task.request.check_room(self.pair.target.context_length)
             return self._ours(task)
         return self._baselines[task.key.method].run(task)
@@ -119,8 +82,10 @@ class Bench:
     @cached_property
     def _baselines(self) -> dict[str, Baseline]:
         from compare.baselines import HuggingFace
+        from compare.llama_cpp import LlamaCpp
 
-        return {name: HuggingFace(self.pair, name) for name in BASELINES}
+        theirs = {name: HuggingFace(self.pair, name) for name in BASELINES if name != LLAMA_CPP}
+        return {**theirs, LLAMA_CPP: LlamaCpp(self.pair)}
 
 
 def recorded(pair: LoadedPair, task: Task) -> Iterator[Event | RunRecord]:
@@ -131,18 +96,18 @@ def recorded(pair: LoadedPair, task: Task) -> Iterator[Event | RunRecord]:
     from compare.recorder import PassBytes, Recorder
     from ssd.lanes import Watch, events
 
-    answer = task.answer
-    if task.key.method == "replay" and not answer:
+    method, answer = Method.parse(task.key.method), task.answer
+    if method.name == "replay" and not answer:
         *_, known = recorded(pair, replace(task, key=replace(task.key, method=REFERENCE)))
         assert isinstance(known, RunRecord)
         answer = known.token_ids
     target, draft = PassBytes.of(pair.target), PassBytes.of(pair.draft)
     # Leviathan's rule draws without keyed noise: the candidates' noise terms would explain nothing.
-    has_details = task.has_details and task.key.method != "speculative-rejection"
+    has_details = task.has_details and method.name != "speculative-rejection"
     recorder = Recorder(task.request, target, draft, has_details=has_details)
     watch = Watch(recorder.witness, task.is_cancelled, recorder.draft_pass)
-    method, guessing = task.key.method, task.guessing
-    for event in events(pair, method, task.request, guessing, watch, answer=answer):
+    guessing = method.guessing(task.guessing)
+    for event in events(pair, method.name, task.request, guessing, watch, answer=answer):
         recorder.add(event)
         yield event
     yield recorder.record(task.key, task.category, pair.codec)

@@ -12,7 +12,7 @@ import numpy as np
 
 from compare.certificate import VERDICTS, Certificate, certify
 from compare.digest import Digest, Digests
-from compare.methods import BASELINES, REFERENCE, has_verdict
+from compare.naming import BASELINES, REFERENCE, has_verdict
 from compare.records import ORIGINS, SCHEMA, RunKey, Seconds
 
 METRICS = (

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from compare.digest import Digests
-from compare.methods import DEFAULT_METHODS, REFERENCE, Task
+from compare.methods import Task
+from compare.naming import DEFAULT_METHODS, REFERENCE
 from compare.record_file import Line, VerdictRecord
 from compare.records import RunKey, RunRecord
 from compare.run import Judging, Workbench, rotated, verdict_on

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from compare.certificate import certify, inconsistencies
 from compare.digest import Digests, reference_key
-from compare.methods import REFERENCE
 from compare.metrics import certificate, judges
+from compare.naming import REFERENCE
 from compare.record_file import RecordReader
 from compare.records import RunKey, RunRecord
 from compare.run import problems

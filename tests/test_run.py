@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from compare.lock import machine_lock
-from compare.methods import Task, check_methods
+from compare.methods import Task
+from compare.naming import BASELINES, check_methods
 from compare.record_file import Line, VerdictRecord
 from compare.records import RunKey, RunRecord
 from compare.run import Moment, Output, Plan, Runner, problems, rotated
@@ -168,8 +169,22 @@ def test_rows_that_differ_are_a_bug_in_an_exact_configuration_and_recorded_as_su
 
 def test_baselines_never_decide() -> None:
     runner = _runner(FakeBench(), [])
-    runner.digests.add(failed(RunKey("hf-generate", "a")))
+    runner.digests.add(plain((1, 2, 3), RunKey("autoregressive", "b")))
+    for method in BASELINES:
+        runner.digests.add(failed(RunKey(method, "a")))
+        runner.digests.add(plain((1, 2, 9), RunKey(method, "b")))
     assert problems(ENVIRONMENT, runner.digests) == ([], [])
+
+
+@pytest.mark.parametrize("method", ["speculative:3", "staged:24:6:katz", "tree:9"])
+def test_a_size_in_the_name_changes_nothing_about_who_decides(method: str) -> None:
+    runner = _runner(FakeBench(), [])
+    runner.digests.add(plain((1, 2, 3), RunKey("autoregressive", "a")))
+    runner.digests.add(plain((1, 2, 9), RunKey(method, "a")))
+    runner.digests.add(failed(RunKey(method, "b")))
+    bugs, failures = problems(ENVIRONMENT, runner.digests)
+    assert len(bugs) == len(failures) == 1
+    assert bugs[0].startswith(f"BUG: {method} on a")
 
 
 @pytest.mark.parametrize(
