@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compare import cli, cli_checks
-from compare.naming import DEFAULT_METHODS
+from compare.methods import DEFAULT_METHODS
 from ssd.commands import Parser, add_shared_options, run_command
 
 
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     summary = commands.add_parser("summary", help="the metrics of a record file")
     summary.add_argument("file", type=Path, metavar="RUN.jsonl")
     summary.add_argument("--json", action="store_true")
+    summary.add_argument("--by", choices=("category", "prompt"), help="instead of the main table")
     summary.set_defaults(run=cli.summary)
 
     verify = commands.add_parser("verify", help="derive the verdicts of a record file again")

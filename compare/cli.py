@@ -18,7 +18,7 @@ from compare.metrics import summary as metrics
 from compare.naming import check_methods
 from compare.record_file import RecordReader, RecordWriter
 from compare.run import Moment, Output, Plan, Runner, problems
-from compare.table import table
+from compare.table import table, tables_by
 from compare.verify import find
 from ssd import commands
 from ssd.commands import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -90,7 +90,10 @@ def summary(args: argparse.Namespace) -> int:
     reader = RecordReader(args.file, say)
     header = reader.environment()
     data = metrics(header, Digests.of(RecordReader(args.file, say).lines()))
-    print(json.dumps(data, indent=2, ensure_ascii=False) if args.json else table(data))
+    if args.json:
+        print(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        print(table(data) if args.by is None else tables_by(data, args.by))
     return EXIT_OK
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from compare.record_file import Line, VerdictRecord
@@ -15,6 +16,7 @@ class Digest:
     """One run, its steps summed up.
 
     `tried`, `accepted`: nodes by depth whose parent was accepted, and those of them that were.
+    `entropy`: the target's in nats, the mean over the tokens where it is known.
     """
 
     key: RunKey
@@ -33,6 +35,7 @@ class Digest:
     accepted: Counter[int]
     origins: Counter[str]
     bytes_read: int | None
+    entropy: float | None
 
     @classmethod
     def of(cls, record: RunRecord) -> Digest:
@@ -59,7 +62,13 @@ class Digest:
             accepted=accepted,
             origins=Counter({name: origins[name] for name in ORIGINS}),
             bytes_read=record.bytes_read,
+            entropy=_mean_entropy(record.steps),
         )
+
+
+def _mean_entropy(steps: Sequence[StepRecord]) -> float | None:
+    values = [value for step in steps for value in step.entropy or () if value is not None]
+    return statistics.fmean(values) if values else None
 
 
 def _count(step: StepRecord, tried: Counter[int], accepted: Counter[int]) -> None:
@@ -96,6 +105,13 @@ class Digests:
     def methods(self) -> tuple[str, ...]:
         """The methods that have runs, in the order they first came."""
         return tuple(dict.fromkeys(key.method for key in self.runs))
+
+    def only(self, prompts: Set[str]) -> Digests:
+        """Those of some prompts."""
+        return Digests(
+            {key: run for key, run in self.runs.items() if key.prompt_id in prompts},
+            {key: each for key, each in self.verdicts.items() if key.prompt_id in prompts},
+        )
 
     def of_method(self, method: str) -> list[Digest]:
         """All runs of `method`."""

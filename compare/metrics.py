@@ -1,4 +1,15 @@
-"""The numbers of `summary --json`, computed from records (DESIGN 8)."""
+"""The numbers of `summary --json`, computed from records (DESIGN 8).
+
+Beside the contract's keys a summary has
+
+* `by_category`: the table of `methods` again for each category;
+* `per_prompt`: for each method a row a prompt, the slowest first (`compare.breakdown.per_prompt`);
+* `looping`: the prompts whose answer goes round in circles; `without_looping`: the table without
+  them, null where there are none or nothing else;
+* `noise`: how far the repeats of one run lie apart (`compare.breakdown.noise`).
+
+Rows of `acceptance_by_depth` have the 95 % Wilson interval, `low` and `high`, too.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +19,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from compare import breakdown
 from compare.certificate import VERDICTS, Certificate, certify
 from compare.digest import Digest, Digests
-from compare.naming import BASELINES, REFERENCE, has_verdict
+from compare.intervals import bootstrap, wilson
+from compare.methods import BASELINES, REFERENCE, has_verdict
 from compare.records import ORIGINS, SCHEMA, RunKey, Seconds
 
 METRICS = (
@@ -38,7 +49,6 @@ METRICS = (
     "error",
 )
 
-_RESAMPLES = 2000
 _SHORT_ANSWER = 32
 
 
@@ -53,29 +63,41 @@ class Ratio:
         """Median over prompts, its 95 % bootstrap interval, and the least of the longer answers."""
         if not self.by_prompt:
             return None
-        ratios = np.array(list(self.by_prompt.values()))
-        picks = np.random.default_rng(0).integers(len(ratios), size=(_RESAMPLES, len(ratios)))
-        low, high = np.quantile(np.median(ratios[picks], axis=1), (0.025, 0.975))
+        ratios = list(self.by_prompt.values())
+        low, high = bootstrap(ratios)
         long = [x for name, x in self.by_prompt.items() if self.lengths[name] >= _SHORT_ANSWER]
         return {
-            "median": float(np.median(ratios)),
-            "low": float(low),
-            "high": float(high),
+            "median": statistics.median(ratios),
+            "low": low,
+            "high": high,
             "min": min(long, default=None),
         }
 
 
 def summary(environment: Mapping[str, Any], digests: Digests) -> dict[str, Any]:
     """All metrics of a record file, every key for every method."""
-    has_reference = REFERENCE in digests.methods
+    looping = breakdown.looping(digests)
+    stand_ins = breakdown.answers(digests)
+    others = digests.only(stand_ins.keys() - set(looping))
+    ratios = {m: speedup(digests, m, _decode_ratio).by_prompt for m in digests.methods}
     return {
         "schema": SCHEMA,
         "environment": dict(environment),
-        "reference": REFERENCE if has_reference else None,
-        "methods": {
-            method: method_summary(environment, digests, method) for method in digests.methods
+        "reference": REFERENCE if REFERENCE in digests.methods else None,
+        "methods": _methods(environment, digests),
+        "by_category": {
+            category: _methods(environment, digests.only(prompts))
+            for category, prompts in breakdown.categories(digests).items()
         },
+        "per_prompt": {m: breakdown.per_prompt(stand_ins, ratios[m]) for m in digests.methods},
+        "looping": list(looping),
+        "without_looping": _methods(environment, others) if looping and others.runs else None,
+        "noise": breakdown.noise(digests),
     }
+
+
+def _methods(environment: Mapping[str, Any], digests: Digests) -> dict[str, Any]:
+    return {method: method_summary(environment, digests, method) for method in digests.methods}
 
 
 def method_summary(environment: Mapping[str, Any], digests: Digests, method: str) -> dict[str, Any]:
@@ -104,7 +126,7 @@ def _totals(runs: Sequence[Digest]) -> dict[str, Any]:
     accepted = sum((run.accepted for run in runs), Counter[int]())
     origins = sum((run.origins for run in runs), Counter[str]())
     read = [run.bytes_read for run in runs if run.bytes_read is not None]
-    depths = [{"depth": d, "tried": tried[d], "accepted": accepted[d]} for d in sorted(tried)]
+    depths = [_depth(depth, tried[depth], accepted[depth]) for depth in sorted(tried)]
     return {
         "tokens": tokens,
         "tokens_per_second": _per(tokens, seconds.decode),
@@ -119,6 +141,11 @@ def _totals(runs: Sequence[Digest]) -> dict[str, Any]:
         "seconds": vars(seconds),
         "bytes_per_token": _per(sum(read), tokens) if len(read) == len(runs) else None,
     }
+
+
+def _depth(depth: int, tried: int, accepted: int) -> dict[str, Any]:
+    low, high = wilson(accepted, tried)
+    return {"depth": depth, "tried": tried, "accepted": accepted, "low": low, "high": high}
 
 
 def _per(amount: float, count: float) -> float | None:

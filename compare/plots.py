@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
+
+from compare.intervals import wilson
 
 COLOURS = {
     "autoregressive": "#D55E00",
@@ -21,20 +22,8 @@ _DASHES = {"autoregressive": "dot", "speculative": "dash", "staged": "solid"}
 _SYMBOLS = {"autoregressive": "circle", "speculative": "square", "staged": "diamond"}
 _GREY = "#7A7A7A"
 _FEW = 5
-_Z = 1.959964  # the normal law's 97.5 % point
 
 Words = Mapping[str, str]
-
-
-def wilson(accepted: int, tried: int) -> tuple[float, float]:
-    """The 95 % Wilson interval of a rate of `accepted` in `tried`; (0, 1) where none was tried."""
-    if tried == 0:
-        return 0.0, 1.0
-    rate, z2 = accepted / tried, _Z * _Z
-    middle = rate + z2 / (2 * tried)
-    spread = _Z * math.sqrt(rate * (1 - rate) / tried + z2 / (4 * tried * tried))
-    scale = 1 + z2 / tried
-    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
 def latency(records: Sequence[Mapping[str, Any]], names: Words, words: Words) -> go.Figure:

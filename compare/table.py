@@ -1,37 +1,146 @@
-"""A summary as a table for the terminal."""
+"""A summary as tables for the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+By = Literal["category", "prompt"]
 
 _HEADS = (
     "method",
     "speed-up",
     "[95 % interval]",
+    "end-to-end",
+    "first token",
     "tok/s",
     "tok/pass",
     "acceptance",
     "passes",
     "draft passes",
+    "MB/token",
     "verdicts",
     "rows equal",
 )
+_PROMPT_HEADS = ("prompt", "speed-up", "tokens", "entropy", "distinct 4-grams", "category")
 
 
 def table(summary: Mapping[str, Any]) -> str:
-    """The methods of a summary, a row each, under a line that says what was run on what."""
-    rows = [_HEADS, *(_row(name, data) for name, data in summary["methods"].items())]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join([_title(summary["environment"]), "", *(_line(row, widths) for row in rows)])
+    """The methods of a summary, a row each, under a line that says what was run on what.
+
+    Below it the table without looping answers where there are any, and a word on a noisy machine.
+    """
+    parts = [_title(summary["environment"]), methods_table(summary["methods"])]
+    if summary["without_looping"] is not None:
+        parts += [looping_words(summary), methods_table(summary["without_looping"])]
+    if summary["noise"]["is_noisy"]:
+        parts.append(noise_words(summary["noise"]))
+    return "\n\n".join(parts)
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = (
-        cell.ljust(width) if number in (0, 8) else cell.rjust(width)
-        for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+def tables_by(summary: Mapping[str, Any], by: By) -> str:
+    """The summary by category, or each method's speed-ups by prompt, the slowest first."""
+    parts = _by_category(summary) if by == "category" else _by_prompt(summary)
+    return "\n\n".join([_title(summary["environment"]), *parts])
+
+
+def methods_table(methods: Mapping[str, Mapping[str, Any]]) -> str:
+    """A row for each method."""
+    rows = [tuple(method_cells(name, data).values()) for name, data in methods.items()]
+    return _grid([_HEADS, *rows], left=(0, len(_HEADS) - 2))
+
+
+def method_cells(name: str, data: Mapping[str, Any]) -> dict[str, str]:
+    """A method's row, by the heads of its columns."""
+    speedup, end_to_end, rows = (
+        data[key] for key in ("speedup", "end_to_end_speedup", "logit_rows_equal")
     )
-    return "  ".join(cells).rstrip()
+    size = data["bytes_per_token"]
+    cells = (
+        name,
+        "-" if speedup is None else f"{speedup['median']:.2f}x",
+        "-" if speedup is None else f"[{speedup['low']:.2f}, {speedup['high']:.2f}]",
+        "-" if end_to_end is None else f"{end_to_end['median']:.2f}x",
+        _number(data["time_to_first_token"], ".2f", " s"),
+        _number(data["tokens_per_second"], ".1f"),
+        _number(data["tokens_per_step"], ".2f"),
+        _number(data["acceptance_rate"], ".1%"),
+        str(data["target_passes"]),
+        str(data["draft_passes"]),
+        _number(None if size is None else size / 1e6, ".1f"),
+        verdict_words(data),
+        "-" if rows is None else "{} of {}".format(*rows),
+    )
+    return dict(zip(_HEADS, cells, strict=True))
+
+
+def _by_category(summary: Mapping[str, Any]) -> Iterator[str]:
+    for category, methods in summary["by_category"].items():
+        prompts = max(data["prompts"] for data in methods.values())
+        yield f"{category}, {prompts} prompts\n{methods_table(methods)}"
+
+
+def _by_prompt(summary: Mapping[str, Any]) -> Iterator[str]:
+    for method, found in summary["per_prompt"].items():
+        if method != summary["reference"] and found:
+            rows = [tuple(prompt_cells(row).values()) for row in found]
+            yield f"{method}\n{_grid([_PROMPT_HEADS, *rows], left=(0, len(_PROMPT_HEADS) - 1))}"
+
+
+def prompt_cells(row: Mapping[str, Any]) -> dict[str, str]:
+    """A prompt's row, by the heads of its columns."""
+    cells = (
+        row["prompt_id"],
+        f"{row['speedup']:.2f}x",
+        str(row["tokens"]),
+        _number(row["entropy"], ".2f"),
+        f"{row['distinct_4_grams']:.0%}",
+        row["category"],
+    )
+    return dict(zip(_PROMPT_HEADS, cells, strict=True))
+
+
+def looping_words(summary: Mapping[str, Any]) -> str:
+    """A sentence on the answers that go round in circles."""
+    names = ", ".join(summary["looping"])
+    return (
+        f"without {len(summary['looping'])} looping answers "
+        f"(fewer than half of their 4-grams are distinct: {names}):"
+    )
+
+
+def noise_words(noise: Mapping[str, Any]) -> str:
+    """A sentence on a machine whose repeats lie far apart."""
+    spreads = {name: value for name, value in noise["spread"].items() if value is not None}
+    worst = max(spreads, key=lambda name: spreads[name])
+    return (
+        f"noisy machine: repeats of {worst} differ by {spreads[worst]:.0%} (standard deviation; "
+        f"more than {noise['limit']:.0%} is much): run again with nothing else running"
+    )
+
+
+def verdict_words(data: Mapping[str, Any]) -> str:
+    """The verdicts on a method, or how far a baseline agrees, and its failures."""
+    failed = [f"{data['error']} failed"] if data["error"] else []
+    if data["verdicts"] is None:
+        agrees = (
+            [] if data["agrees"] is None else [f"same ids in {data['agrees']} of {data['runs']}"]
+        )
+        return ", ".join(agrees + failed) or "-"
+    counts = [f"{count} {verdict}" for verdict, count in data["verdicts"].items() if count]
+    return ", ".join(counts + failed) or "-"
+
+
+def _grid(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
+    """Lines of cells, to the left in the columns of `left`, else to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if number in left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
 
 
 def _title(environment: Mapping[str, Any]) -> str:
@@ -47,32 +156,5 @@ def _title(environment: Mapping[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def _row(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
-    speedup = data["speedup"]
-    return (
-        name,
-        "-" if speedup is None else f"{speedup['median']:.2f}x",
-        "-" if speedup is None else f"[{speedup['low']:.2f}, {speedup['high']:.2f}]",
-        _number(data["tokens_per_second"], ".1f"),
-        _number(data["tokens_per_step"], ".2f"),
-        _number(data["acceptance_rate"], ".1%"),
-        str(data["target_passes"]),
-        str(data["draft_passes"]),
-        _verdicts(data),
-        "-" if data["logit_rows_equal"] is None else "{} of {}".format(*data["logit_rows_equal"]),
-    )
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
-
-
-def _verdicts(data: Mapping[str, Any]) -> str:
-    failed = [f"{data['error']} failed"] if data["error"] else []
-    if data["verdicts"] is None:
-        agrees = (
-            [] if data["agrees"] is None else [f"same ids in {data['agrees']} of {data['runs']}"]
-        )
-        return ", ".join(agrees + failed) or "-"
-    counts = [f"{count} {verdict}" for verdict, count in data["verdicts"].items() if count]
-    return ", ".join(counts + failed) or "-"
+def _number(value: float | None, form: str, unit: str = "") -> str:
+    return "-" if value is None else format(value, form) + unit

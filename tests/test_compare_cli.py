@@ -98,6 +98,33 @@ def test_summary_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["methods"]["staged"]["target_passes"] == 2
 
 
+def test_summary_tells_of_looping_answers_and_noise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [
+        plain(tokens, RunKey("autoregressive", prompt, repeat), pace)
+        for prompt, tokens in (("circle", (1, 2) * 20), ("straight", tuple(range(40))))
+        for repeat, pace in enumerate((1.0, 3.0))
+    ]
+    assert _exit_code("summary", str(_file(tmp_path, *runs))) == 0
+    printed = capsys.readouterr().out
+    assert "without 1 looping answers" in printed and "circle" in printed
+    assert printed.count("autoregressive  ") == 2 and "noisy machine" in printed
+    (tmp_path / "run.jsonl").unlink()
+    assert _exit_code("summary", str(_file(tmp_path, *runs[2::2]))) == 0
+    printed = capsys.readouterr().out
+    assert "looping" not in printed and "noisy" not in printed
+
+
+@pytest.mark.parametrize(("by", "word"), [("category", "toy, 1 prompts"), ("prompt", "6.00x")])
+def test_summary_by_category_and_by_prompt(
+    by: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _exit_code("summary", str(_file(tmp_path, REFERENCE, STAGED)), "--by", by) == 0
+    assert word in capsys.readouterr().out
+    assert _exit_code("summary", str(tmp_path / "run.jsonl"), "--by", "day") == 2
+
+
 def test_summary_knows_only_0_and_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = edited(STAGED, token_ids=(1, 2, 3, 4, 5, 7))
     assert _exit_code("summary", str(_file(tmp_path, REFERENCE, bad))) == 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from compare.breakdown import distinct_share
 from compare.digest import Digests
 from compare.metrics import summary
 from compare.record_file import Line
@@ -32,6 +33,14 @@ def _staged(prompt: str = "p", repeat: int = 0) -> RunRecord:
     return guessed(RunKey("staged", prompt, repeat))
 
 
+def _wilson(accepted: int, tried: int) -> dict[str, Any]:
+    """Wilson's 95 % interval as in the textbooks, worked out on its own."""
+    z, p = 1.959964, accepted / tried
+    root = z * (p * (1 - p) / tried + (z / (2 * tried)) ** 2) ** 0.5
+    ends = [(p + z * z / (2 * tried) + sign * root) / (1 + z * z / tried) for sign in (-1, 1)]
+    return {"low": pytest.approx(ends[0], abs=1e-9), "high": pytest.approx(ends[1], abs=1e-9)}
+
+
 def test_a_staged_run_gives_the_known_numbers() -> None:
     data = _summary(_reference(), _staged())
     staged = data["methods"]["staged"]
@@ -51,9 +60,9 @@ def test_a_staged_run_gives_the_known_numbers() -> None:
         # both accepted; depth 3: 9, below the accepted 2, refused.
         "acceptance_rate": 4 / 6,
         "acceptance_by_depth": [
-            {"depth": 1, "tried": 3, "accepted": 2},
-            {"depth": 2, "tried": 2, "accepted": 2},
-            {"depth": 3, "tried": 1, "accepted": 0},
+            {"depth": 1, "tried": 3, "accepted": 2, **_wilson(2, 3)},
+            {"depth": 2, "tried": 2, "accepted": 2, **_wilson(2, 2)},
+            {"depth": 3, "tried": 1, "accepted": 0, **_wilson(0, 1)},
         ],
         "origins": {"ngram": 1, "draft": 3, "target": 2},
         "seconds": {
@@ -159,6 +168,111 @@ def test_below_the_last_token_of_a_cut_step_nothing_was_tried() -> None:
     data = _summary(_reference(), edited(run, steps=(cut,), token_ids=(1, 2)))
     depths = data["methods"]["staged"]["acceptance_by_depth"]
     assert depths == [
-        {"depth": 1, "tried": 2, "accepted": 1},
-        {"depth": 2, "tried": 1, "accepted": 1},
+        {"depth": 1, "tried": 2, "accepted": 1, **_wilson(1, 2)},
+        {"depth": 2, "tried": 1, "accepted": 1, **_wilson(1, 1)},
     ]
+
+
+def _answer(key: RunKey, tokens: tuple[int, ...], pace: float, category: str) -> RunRecord:
+    return edited(plain(tokens, key, pace), category=category)
+
+
+def _broad() -> list[Line]:
+    """Three prompts: two of code, the second of which loops; lookup is 2, 4 and 8 times as fast."""
+    lines: list[Line] = []
+    circle, straight = (1, 2, 3) * 12, tuple(range(36))
+    for prompt, tokens, pace, category in (
+        ("a", straight, 0.5, "code"),
+        ("b", circle, 0.25, "code"),
+        ("c", straight, 0.125, "chat"),
+    ):
+        lines.append(_answer(RunKey("autoregressive", prompt), tokens, 1.0, category))
+        lines.append(_answer(RunKey("lookup", prompt), tokens, pace, category))
+    return lines
+
+
+def test_categories_have_tables_of_their_own() -> None:
+    data = _summary(*_broad())
+    code, chat = data["by_category"]["code"], data["by_category"]["chat"]
+    assert list(data["by_category"]) == ["code", "chat"]
+    assert list(code) == list(chat) == ["autoregressive", "lookup"]
+    assert code["lookup"]["speedup"]["median"] == 3.0 and chat["lookup"]["speedup"]["median"] == 8.0
+    assert list(code["lookup"]) == KEYS.split()
+    assert (
+        code["lookup"]["tokens"] + chat["lookup"]["tokens"] == data["methods"]["lookup"]["tokens"]
+    )
+    assert code["lookup"]["verdicts"]["IDENTICAL"] == 2
+
+
+def test_prompts_are_sorted_by_speedup_and_say_what_they_are() -> None:
+    lines = _broad()
+    reference = lines[4]
+    assert isinstance(reference, RunRecord)
+    first = edited(reference.steps[0], entropy=(0.5,))  # type: ignore[arg-type]
+    second = edited(reference.steps[1], entropy=(1.0,))  # type: ignore[arg-type]
+    third = edited(reference.steps[2], entropy=(None,))  # type: ignore[arg-type]
+    lines[4] = edited(reference, steps=(first, second, third, *reference.steps[3:]))
+    rows = _summary(*lines)["per_prompt"]["lookup"]
+    assert [row["speedup"] for row in rows] == [2.0, 4.0, 8.0]
+    assert [row["prompt_id"] for row in rows] == ["a", "b", "c"]
+    assert [row["entropy"] for row in rows] == [None, None, 0.75]
+    # Of the 33 4-grams of the circle 3 are distinct.
+    assert [row["distinct_4_grams"] for row in rows] == [1.0, 3 / 33, 1.0]
+    assert [row["category"] for row in rows] == ["code", "code", "chat"]
+    assert {row["tokens"] for row in rows} == {36}
+
+
+def test_the_table_comes_again_without_looping_answers() -> None:
+    data = _summary(*_broad())
+    assert data["looping"] == ["b"]
+    assert data["methods"]["lookup"]["speedup"]["median"] == 4.0
+    assert data["without_looping"]["lookup"]["speedup"]["median"] == 5.0
+    assert data["without_looping"]["lookup"]["prompts"] == 2
+    none = _summary(*_broad()[:2])
+    assert none["looping"] == [] and none["without_looping"] is None
+    all_of_them = _summary(*_broad()[2:4])
+    assert all_of_them["looping"] == ["b"] and all_of_them["without_looping"] is None
+
+
+def test_half_of_the_4_grams_distinct_is_not_looping() -> None:
+    # 1 2 3 4 5 6 7 8, then again up to 3: 8 distinct of 8; to be a loop takes more.
+    share = distinct_share((1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5))
+    assert share == 8 / 10
+    assert distinct_share((1, 1, 1, 1, 1)) == 1 / 2
+    assert distinct_share((1, 2, 3)) == 1.0 == distinct_share(())
+    run = plain((1, 1, 1, 1, 1), RunKey("autoregressive", "p"))
+    assert _summary(run)["looping"] == []
+
+
+@pytest.mark.parametrize(
+    ("paces", "spread", "is_noisy"),
+    [
+        ((1.0, 1.0, 1.0), 0.0, False),
+        ((1.0, 1.1), 0.1 / 2**0.5 / 1.05, False),
+        ((1.0, 2.0), 1 / 2**0.5 / 1.5, True),
+        ((1.0,), None, False),
+    ],
+)
+def test_repeats_far_apart_are_noise(
+    paces: tuple[float, ...], spread: float | None, is_noisy: bool
+) -> None:
+    lines = [_reference("a", repeat, pace) for repeat, pace in enumerate(paces)]
+    noise = _summary(*lines)["noise"]
+    assert noise["spread"]["autoregressive"] == (spread and pytest.approx(spread))
+    assert noise["is_noisy"] == is_noisy
+
+
+def test_noise_is_averaged_over_prompts_by_its_square() -> None:
+    lines = [_reference(name, n, p) for name in "ab" for n, p in enumerate((1.0, 1.0))]
+    lines += [_reference("c", n, p) for n, p in enumerate((1.0, 2.0))]
+    expected = ((1 / 2**0.5 / 1.5) ** 2 / 3) ** 0.5
+    noise = _summary(*lines)["noise"]
+    assert noise["spread"]["autoregressive"] == pytest.approx(expected) and noise["is_noisy"]
+
+
+def test_every_method_s_tokens_are_tokens_a_step_times_passes_and_stages_add_up() -> None:
+    data = _summary(_reference(), _staged(), *_broad())
+    for found in data["methods"].values():
+        assert found["tokens_per_step"] * found["target_passes"] == pytest.approx(found["tokens"])
+        stages = sum(found["seconds"][name] for name in ("ngram", "draft", "target", "other"))
+        assert stages == pytest.approx(found["tokens"] / found["tokens_per_second"])

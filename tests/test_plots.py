@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -29,22 +28,6 @@ SUMMARY: dict[str, Any] = {
         },
     }
 }
-
-
-@pytest.mark.parametrize(
-    ("accepted", "tried", "low", "high"),
-    [(8, 10, 0.490, 0.943), (0, 4, 0.0, 0.490), (4, 4, 0.510, 1.0), (0, 0, 0.0, 1.0)],
-)
-def test_wilson_intervals(accepted: int, tried: int, low: float, high: float) -> None:
-    found = plots.wilson(accepted, tried)
-    assert found == pytest.approx((low, high), abs=1e-3)
-
-
-def test_wilson_solves_its_own_equation() -> None:
-    for accepted, tried in ((1, 7), (30, 40), (500, 1000)):
-        for bound in plots.wilson(accepted, tried):
-            distance = abs(accepted / tried - bound)
-            assert distance == pytest.approx(1.959964 * math.sqrt(bound * (1 - bound) / tried))
 
 
 def test_latency_counts_tokens_from_the_prompt_on() -> None:

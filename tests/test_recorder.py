@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from compare.record_details import StepDetails
+from compare.record_details import Candidates, StepDetails
 from compare.recorder import PassBytes, Recorder
 from compare.recorder_details import row_entropy
 from compare.records import RunKey, RunRecord, StepRecord
@@ -136,7 +136,8 @@ def test_candidates_are_the_likeliest_of_each_node_and_hold_the_chosen(
         details = cast(StepDetails, step.details)
         for node, history in enumerate(_histories(record, step, done)):
             _check_target(details, node, history, request)
-            drafted += _check_draft(details, node, history[len(PROMPT) + done :], read, request)
+            path, base = history[len(PROMPT) + done :], len(PROMPT) + done
+            drafted += _check_draft(details.draft[node], path, base, read, request)
         for at, node in enumerate((0, *step.path)[: len(step.tokens)]):
             assert step.tokens[at] in [each.token for each in details.target[node]]
         done += len(step.tokens)
@@ -165,15 +166,17 @@ def _check_target(
 
 
 def _check_draft(
-    details: StepDetails,
-    node: int,
+    found: Candidates | None,
     path: tuple[int, ...],
+    base: int,
     read: Sequence[DraftPass],
     request: Request,
 ) -> int:
-    """1 where the draft read the node's row; its candidates are then those of that row."""
+    """1 where the draft read the row of `path`; its candidates are then those of that row.
+
+    `base`: the length of the context.
+    """
     rows = {p: row for each in read for p, row in zip(each.paths, each.logits, strict=True)}
-    found = details.draft[node]
     assert (found is not None) == (path in rows)
     if found is None:
         return 0
@@ -184,6 +187,10 @@ def _check_draft(
     likeliest = sorted(by_id, key=lambda token: (-by_id[token], token))
     assert [each.token for each in found][:7] == likeliest[:7] and len(found) == 8
     assert [e.probability for e in found] == pytest.approx([by_id[e.token] for e in found])
+    if not request.sampling.is_greedy:
+        shown = np.array([each.token for each in found])
+        terms = noise.gumbel(request.seed, base + len(path), shown).tolist()
+        assert [each.noise for each in found] == terms
     return 1
 
 
