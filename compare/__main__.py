@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compare import cli, cli_checks
-from compare.methods import DEFAULT_METHODS
+from compare.naming import DEFAULT_METHODS
 from ssd.commands import Parser, add_shared_options, run_command
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compare.digest import Digest, Digests
-from compare.methods import REFERENCE
+from compare.naming import REFERENCE
 
 GRAM = 4
 LOOPING_BELOW = 0.5

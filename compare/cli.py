@@ -13,8 +13,9 @@ from compare import suites
 from compare.console import alone, check_out, load, say, settings_from
 from compare.digest import Digests
 from compare.environment import environment
-from compare.methods import Bench, check_methods
+from compare.methods import Bench
 from compare.metrics import summary as metrics
+from compare.naming import check_methods
 from compare.record_file import RecordReader, RecordWriter
 from compare.run import Moment, Output, Plan, Runner, problems
 from compare.table import table, tables_by

@@ -23,7 +23,7 @@ from compare import breakdown
 from compare.certificate import VERDICTS, Certificate, certify
 from compare.digest import Digest, Digests
 from compare.intervals import bootstrap, wilson
-from compare.methods import BASELINES, REFERENCE, has_verdict
+from compare.naming import BASELINES, REFERENCE, has_verdict
 from compare.records import ORIGINS, SCHEMA, RunKey, Seconds
 
 METRICS = (
