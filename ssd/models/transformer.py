@@ -59,7 +59,7 @@ class Transformer:
         self.architecture = architecture
         self.weights = weights
         self.numerics = numerics
-        self._rotation = _rotation(architecture, weights.embedding.device)
+        self._rotation = rotation_table(architecture, weights.embedding.device)
 
     def with_numerics(self, numerics: Numerics) -> Transformer:
         """The same model computing otherwise."""
@@ -155,7 +155,7 @@ class _Attention:
         heads = qkv[: self._num_rows].view(self._num_rows, -1, self._head_size)
         turned = heads[:, :num_turned]  # [T, H + Hkv, D]
         if rotation is not None:
-            turned = _rotate(turned, rotation)
+            turned = rotate(turned, rotation)
         self._cache.write(
             layer, self._rows.first, turned[:, self._num_heads :], heads[:, num_turned:]
         )
@@ -168,7 +168,7 @@ class _Attention:
         return self._out
 
 
-def _rotation(architecture: Architecture, device: torch.device) -> Tensor | None:
+def rotation_table(architecture: Architecture, device: torch.device) -> Tensor | None:
     """e^(i position theta), `[context, D / 2]` complex64 (arXiv 2104.09864); None if learned."""
     if architecture.rotary_base is None:
         return None
@@ -178,7 +178,7 @@ def _rotation(architecture: Architecture, device: torch.device) -> Tensor | None
     return torch.polar(torch.ones_like(angles), angles).to(device)
 
 
-def _rotate(x: Tensor, rotation: Tensor) -> Tensor:
+def rotate(x: Tensor, rotation: Tensor) -> Tensor:
     """`x` `[T, H, D]` with neighbouring pairs turned by `rotation` `[T, 1, D / 2]`; float32."""
     pairs = torch.view_as_complex(x.float().view(*x.shape[:2], -1, 2))
     return torch.view_as_real(pairs * rotation).view(x.shape)
