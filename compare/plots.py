@@ -18,9 +18,9 @@ COLOURS = {
     "tree": "#CC79A7",
     "lookup": "#EE3377",
 }
-_DASHES = {"autoregressive": "dot", "speculative": "dash", "staged": "solid"}
-_SYMBOLS = {"autoregressive": "circle", "speculative": "square", "staged": "diamond"}
-_GREY = "#7A7A7A"
+DASHES = {"autoregressive": "dot", "speculative": "dash", "staged": "solid"}
+SYMBOLS = {"autoregressive": "circle", "speculative": "square", "staged": "diamond"}
+GREY = "#7A7A7A"
 _FEW = 5
 
 Words = Mapping[str, str]
@@ -31,7 +31,7 @@ def latency(records: Sequence[Mapping[str, Any]], names: Words, words: Words) ->
 
     `names`: what a method is called. `words`: `seconds` and `tokens`, the axes' titles.
     """
-    figure = _figure(words["seconds"], words["tokens"])
+    figure = blank_figure(words["seconds"], words["tokens"])
     lines = [_line(record) for record in records if record["steps"]]
     ends = sorted(line.times[-1] for line in lines)
     for line in lines:
@@ -61,8 +61,8 @@ def _line(record: Mapping[str, Any]) -> _Line:
 
 def _add_line(figure: go.Figure, line: _Line, name: str, rank: int) -> None:
     """Draw a line and its end, labelled on a side by `rank` so that close ends do not overlap."""
-    colour, end = COLOURS.get(line.method, _GREY), round(line.times[-1], 5)
-    dash = _DASHES.get(line.method, "solid")
+    colour, end = COLOURS.get(line.method, GREY), round(line.times[-1], 5)
+    dash = DASHES.get(line.method, "solid")
     figure.add_scatter(
         x=[round(time, 5) for time in line.times],
         y=list(line.counts),
@@ -75,7 +75,7 @@ def _add_line(figure: go.Figure, line: _Line, name: str, rank: int) -> None:
         x=[end],
         y=[line.counts[-1]],
         mode="markers+text",
-        marker={"color": colour, "size": 8, "symbol": _SYMBOLS.get(line.method, "circle")},
+        marker={"color": colour, "size": 8, "symbol": SYMBOLS.get(line.method, "circle")},
         text=[f"{end:.2f} s"],
         textposition=("top left", "bottom right", "top right")[rank % 3],
         hoverinfo="skip",
@@ -88,7 +88,7 @@ def acceptance(summary: Mapping[str, Any], names: Words, words: Words) -> go.Fig
 
     Hollow where fewer than five were tried. `words`: `depth` and `rate`, the axes' titles.
     """
-    figure = _figure(words["depth"], words["rate"])
+    figure = blank_figure(words["depth"], words["rate"])
     methods = [(n, m) for n, m in summary["methods"].items() if m.get("acceptance_by_depth")]
     for order, (method, found) in enumerate(methods):
         shift = 0.12 * (order - (len(methods) - 1) / 2)
@@ -108,7 +108,7 @@ def _add_rates(
     rates = [row["accepted"] / row["tried"] for row in rows]
     bounds = [wilson(row["accepted"], row["tried"]) for row in rows]
     points = list(zip(rates, bounds, strict=True))
-    colour, symbol = COLOURS.get(method, _GREY), _SYMBOLS.get(method, "circle")
+    colour, symbol = COLOURS.get(method, GREY), SYMBOLS.get(method, "circle")
     few = [row["tried"] < _FEW for row in rows]
     figure.add_scatter(
         x=[row["depth"] + shift for row in rows],
@@ -143,9 +143,9 @@ def _add_counts(figure: go.Figure, method: str, found: Mapping[str, Any], y: flo
         y=[y] * (1 + len(rows)),
         mode="markers+text",
         marker={
-            "color": COLOURS.get(method, _GREY),
+            "color": COLOURS.get(method, GREY),
             "size": [7] + [0] * len(rows),
-            "symbol": _SYMBOLS.get(method, "circle"),
+            "symbol": SYMBOLS.get(method, "circle"),
             "opacity": 1,
             "line": {"width": 0},
         },
@@ -157,9 +157,9 @@ def _add_counts(figure: go.Figure, method: str, found: Mapping[str, Any], y: flo
     )
 
 
-def _figure(x_title: str, y_title: str) -> go.Figure:
+def blank_figure(x_title: str, y_title: str) -> go.Figure:
     """An empty figure without a background of its own; the page's styles colour its text."""
-    axis = {"gridcolor": "rgba(122,122,122,0.25)", "zeroline": False, "linecolor": _GREY}
+    axis = {"gridcolor": "rgba(122,122,122,0.25)", "zeroline": False, "linecolor": GREY}
     return go.Figure(
         layout={
             "template": "none",
