@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from ssd.request import Request
 
 LOOKUP_TOKENS = 10
+# The fastest of 2, 3, 4, 6 and 20 tokens, constant or by its heuristic, at thresholds 0, 0.4, 0.6.
 ASSISTED: dict[str, Any] = {
     "num_assistant_tokens": 4,
     "num_assistant_tokens_schedule": "constant",
-    "assistant_confidence_threshold": 0.4,
+    "assistant_confidence_threshold": 0.6,
 }
 _ATTENTION = "sdpa"
 

@@ -137,9 +137,14 @@ def _choices() -> str:
     return ", ".join(name for name in METHODS if name != LLAMA_CPP)
 
 
+def base_name(method: str) -> str:
+    """The name before its sizes, whether or not there is such a method."""
+    return method.split(":")[0]
+
+
 def has_verdict(method: str, temperature: float) -> bool:
     """Whether the method must give the reference's ids: not so baselines and rejection at T > 0."""
-    name = method.split(":")[0]
+    name = base_name(method)
     if name != "speculative-rejection":
         return name in OURS
     from ssd.sampling import GREEDY_BELOW  # here, for torch takes seconds to import

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from compare.digest import Digests
 from compare.methods import Task
 from compare.metrics import certificate, judges
-from compare.naming import OURS, REFERENCE
+from compare.naming import OURS, REFERENCE, base_name
 from compare.record_file import Line, VerdictRecord
 from compare.records import RunKey, RunRecord
 from compare.settings import Settings
@@ -190,7 +190,7 @@ def problems(environment: dict[str, Any], digests: Digests) -> tuple[list[str], 
         if not judges(environment, key.method):
             continue
         where = f"{key.method} on {key.prompt_id}, repeat {key.repeat}"
-        if run.error is not None and key.method.split(":")[0] in OURS:
+        if run.error is not None and base_name(key.method) in OURS:
             failures.append(f"failed: {where}: {run.error}")
         found = certificate(environment, digests, run)
         if found is not None and found.verdict == "BUG":

@@ -128,7 +128,7 @@ def test_assisted_passes_are_fewer_and_the_drafts_are_counted(pair: Any) -> None
     read = record.bytes_read
     assert read is not None and read > len(record.steps) * 1000 + passes * weights
     told = HuggingFace(pair, "hf-assisted").settings
-    assert told["num_assistant_tokens"] == 4 and told["assistant_confidence_threshold"] == 0.4
+    assert told["num_assistant_tokens"] == 4 and told["assistant_confidence_threshold"] == 0.6
 
 
 def test_a_draft_of_the_lab_gets_the_whole_embedding_as_its_head(pair: Any, tmp_path: Path) -> None:
