@@ -3,11 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 _GROWTH = 256
+
+
+@dataclass(frozen=True)
+class Window:
+    """What one pass sees of one layer: the slots of its own rows, `[T, H, D]`, to be written, and
+    all those up to them, `[H, S, D]`, to be read.
+
+    `scratch`: where the latter are converted to, None where they are read as stored. Keys and
+    values share it, lest it crowd the weights out of the processor's cache: the values are to be
+    read when the keys are done with.
+    """
+
+    new_keys: Tensor
+    new_values: Tensor
+    stored_keys: Tensor
+    stored_values: Tensor
+    scratch: Tensor | None
+
+    def write(self, keys: Tensor, values: Tensor) -> None:
+        """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
+        self.new_keys.copy_(keys)
+        self.new_values.copy_(values)
+
+    def keys(self) -> Tensor:
+        """All keys, `[H, S, D]`, until the next reading."""
+        return self._read(self.stored_keys)
+
+    def values(self) -> Tensor:
+        """All values, `[H, S, D]`, until the next reading."""
+        return self._read(self.stored_values)
+
+    def _read(self, stored: Tensor) -> Tensor:
+        return stored if self.scratch is None else self.scratch.copy_(stored)
 
 
 class KVCache:
@@ -30,7 +64,7 @@ class KVCache:
         with torch.inference_mode():
             self._keys = torch.zeros(layers, heads, 0, head_size, dtype=stored, device=device)
             self._values = torch.zeros_like(self._keys)
-            self._scratch = torch.zeros(2, heads, 0, head_size, dtype=read_as, device=device)
+            self._scratch = torch.zeros(heads, 0, head_size, dtype=read_as, device=device)
 
     @property
     def num_slots(self) -> int:
@@ -54,22 +88,24 @@ class KVCache:
         self._keys = torch.cat((self._keys, more), dim=2)
         self._values = torch.cat((self._values, more), dim=2)
         if self._scratch.dtype != self._keys.dtype:
-            shape = (2, heads, self.num_slots, head_size)
-            self._scratch = self._scratch.new_zeros(shape)
+            self._scratch = self._scratch.new_zeros(heads, self.num_slots, head_size)
 
-    def write(self, layer: int, first: int, keys: Tensor, values: Tensor) -> None:
-        """Store `keys`, `values` `[T, H, D]` in the slots from `first`."""
-        end = first + keys.shape[0]
-        self._keys[layer, :, first:end] = keys.transpose(0, 1)
-        self._values[layer, :, first:end] = values.transpose(0, 1)
+    def windows(self, first: int, num_rows: int) -> tuple[Window, ...]:
+        """For each layer, what a pass sees whose rows take the slots from `first`.
 
-    def read(self, layer: int, num_slots: int) -> tuple[Tensor, Tensor]:
-        """Keys and values of the first `num_slots` slots, `[H, S, D]`, until the next `read`."""
-        keys, values = self._keys[layer, :, :num_slots], self._values[layer, :, :num_slots]
-        if self._scratch.dtype == keys.dtype:
-            return keys, values
-        scratch = self._scratch[:, :, :num_slots]
-        return scratch[0].copy_(keys), scratch[1].copy_(values)
+        They hold until the next `reserve`.
+        """
+        end = first + num_rows
+        is_same = self._scratch.dtype == self._keys.dtype
+        scratch = None if is_same else self._scratch[:, :end]
+        parts = zip(
+            self._keys[:, :, first:end].transpose(1, 2).unbind(),
+            self._values[:, :, first:end].transpose(1, 2).unbind(),
+            self._keys[:, :, :end].unbind(),
+            self._values[:, :, :end].unbind(),
+            strict=True,
+        )
+        return tuple(Window(*part, scratch) for part in parts)
 
     @torch.inference_mode()
     def move(self, sources: Sequence[int], first: int) -> None:

@@ -16,7 +16,7 @@ WIDTHS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 _CONTEXT = 256
 _REPEATS = 6
 _DRIFT = 1.25
-_CLEAR = 0.96
+_CLEAR = 0.98
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,10 @@ class Pricing:
 
 
 def measure(
-    model: LanguageModel, clock: Callable[[], float], widths: Sequence[int] = WIDTHS
+    model: LanguageModel,
+    clock: Callable[[], float],
+    widths: Sequence[int] = WIDTHS,
+    repeats: int = _REPEATS,
 ) -> PassCosts:
     """The pass times of `model` behind a context of 256 tokens.
 
@@ -72,7 +75,7 @@ def measure(
     cache = model.new_cache()
     widths = [width for width in widths if width <= model.max_width]
     shortest = dict.fromkeys(widths, math.inf)
-    for repeat in range(_REPEATS):
+    for repeat in range(repeats):
         for width in widths:
             rows = Pass(
                 tokens=torch.arange(width),

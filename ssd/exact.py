@@ -12,7 +12,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -22,6 +22,16 @@ NumericsKind = Literal["exact", "fast"]
 
 CANDIDATE_WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 96, 128)
 PROBE_ROWS = 192
+
+
+class Slots(Protocol):
+    """The keys and values that a pass reads in one layer."""
+
+    def keys(self) -> Tensor:
+        """`[H, S, D]`, until the next reading."""
+
+    def values(self) -> Tensor:
+        """`[H, S, D]`, until the next reading."""
 
 
 @dataclass(frozen=True)
@@ -46,27 +56,27 @@ class Numerics:
         """The dtype in which attention of a model of `dtype` computes."""
         return torch.float64 if self.kind == "exact" else dtype
 
-    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
+    def attend(self, queries: Tensor, slots: Slots, bias: Tensor | None) -> Tensor:
         """Attention, `[H, T, D]` in the dtype of all its inputs.
 
-        `queries`: `[H, T, D]`, `keys`, `values`: `[H, S, D]`; `bias`: `[T, S]`, 0 or -inf, None
-        where every query sees every key.
+        `queries`: `[H, T, D]`; `bias`: `[T, S]`, 0 or -inf, None where every query sees every key.
         """
         if self.kind == "fast":
             mask = None if bias is None else bias.to(queries.dtype)[None, None]
             return F.scaled_dot_product_attention(
-                queries[None], keys[None], values[None], attn_mask=mask
+                queries[None], slots.keys()[None], slots.values()[None], attn_mask=mask
             )[0]
         scale = queries.shape[-1] ** -0.5
         ignored = queries[:1, :1, :1]  # something to add none of
         scores = torch.baddbmm(
             ignored if bias is None else bias,
             queries,
-            keys.transpose(1, 2),
+            slots.keys().transpose(1, 2),
             beta=0 if bias is None else 1,
             alpha=scale,
         )
-        return torch.bmm(torch.softmax(scores, dim=-1), values)
+        weights = torch.softmax(scores, dim=-1)
+        return torch.bmm(weights, slots.values())
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,22 @@ import random
 
 import pytest
 import torch
+from torch import Tensor
 
 from ssd.cache import KVCache
 
 CPU = torch.device("cpu")
+
+
+def write(cache: KVCache, layer: int, first: int, keys: Tensor, values: Tensor) -> None:
+    """Store rows in the slots of `layer` from `first`."""
+    cache.windows(first, len(keys))[layer].write(keys, values)
+
+
+def read(cache: KVCache, layer: int, num_slots: int) -> tuple[Tensor, Tensor]:
+    """The first slots of `layer`."""
+    window = cache.windows(0, num_slots)[layer]
+    return window.keys().clone(), window.values().clone()
 
 
 @torch.inference_mode()
@@ -17,14 +29,14 @@ def test_slots_start_zeroed_and_growth_keeps_what_is_stored() -> None:
     cache = KVCache((2, 3, 4), torch.float64, torch.float64, CPU)
     cache.reserve(5)
     assert cache.num_slots >= 5
-    cache.write(1, 2, torch.ones(1, 3, 4), torch.ones(1, 3, 4) * 2)
+    write(cache, 1, 2, torch.ones(1, 3, 4), torch.ones(1, 3, 4) * 2)
     cache.reserve(1000)
     assert cache.num_slots >= 1000
-    keys, values = cache.read(1, 1000)
+    keys, values = read(cache, 1, 1000)
     assert keys.shape == (3, 1000, 4)
     assert torch.equal(keys[:, 2], torch.ones(3, 4).double())
     assert torch.equal(values[:, 2], torch.full((3, 4), 2.0).double())
-    assert not keys[:, 3:].any() and not cache.read(0, 1000)[0].any()
+    assert not keys[:, 3:].any() and not read(cache, 0, 1000)[0].any()
 
 
 def test_bytes_of_a_slot() -> None:
@@ -43,13 +55,13 @@ def test_what_is_stored_is_read_as_it_was_in_another_dtype(stored: torch.dtype) 
         cache.reserve(first + 20)
         for layer in range(2):
             part = rows[layer, first : first + 20]
-            cache.write(layer, first, part, -part)
+            write(cache, layer, first, part, -part)
         for layer in range(2):
-            keys, values = cache.read(layer, first + 20)
+            keys, values = read(cache, layer, first + 20)
             assert keys.dtype == values.dtype == torch.float64
             expected = rows[layer, : first + 20].transpose(0, 1).to(stored).double()
             assert torch.equal(keys, expected) and torch.equal(values, -expected)
-    assert not cache.read(1, cache.num_slots)[0][:, 300:].any()
+    assert not read(cache, 1, cache.num_slots)[0][:, 300:].any()
 
 
 @torch.inference_mode()
@@ -65,7 +77,7 @@ def test_random_writes_and_moves_equal_a_list() -> None:
                 new = [float(step * 100 + i) for i in range(count)]
                 rows = torch.tensor(new).view(-1, 1, 1)
                 for layer in range(2):
-                    cache.write(layer, first, rows * (layer + 1), -rows)
+                    write(cache, layer, first, rows * (layer + 1), -rows)
                 twin[first : first + count] = new
             else:
                 sources = rng.sample(range(40), rng.randint(0, 10))
@@ -74,6 +86,6 @@ def test_random_writes_and_moves_equal_a_list() -> None:
                 twin[first : first + len(sources)] = [twin[source] for source in sources]
             expected = torch.tensor(twin).double()
             for layer in range(2):
-                keys, values = cache.read(layer, 40)
+                keys, values = read(cache, layer, 40)
                 assert torch.equal(keys[0, :, 0], expected * (layer + 1))
                 assert torch.equal(values[0, :, 0], -expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -93,6 +94,22 @@ def test_a_rare_difference_is_seen() -> None:
     assert 5 not in probe(planted, 50).invariant_widths
 
 
+@dataclass(frozen=True)
+class Stored:
+    """Keys and values as they are."""
+
+    all_keys: Tensor
+    all_values: Tensor
+
+    def keys(self) -> Tensor:
+        """All keys."""
+        return self.all_keys
+
+    def values(self) -> Tensor:
+        """All values."""
+        return self.all_values
+
+
 @pytest.mark.parametrize("kind", ["exact", "fast"])
 def test_the_order_of_keys_moves_exact_attention_by_float64s_rounding(kind: str) -> None:
     """In float32, the models' own dtype here, it would move by far more, as `fast` shows."""
@@ -105,8 +122,8 @@ def test_the_order_of_keys_moves_exact_attention_by_float64s_rounding(kind: str)
     order = torch.randperm(400, generator=generator)
     bias = torch.zeros(3, 400, dtype=dtype)
     for mask in (None, bias):
-        straight = numerics.attend(queries, keys, values, mask)
-        shuffled = numerics.attend(queries, keys[:, order], values[:, order], mask)
+        straight = numerics.attend(queries, Stored(keys, values), mask)
+        shuffled = numerics.attend(queries, Stored(keys[:, order], values[:, order]), mask)
         moved = float((straight - shuffled).abs().max())
         assert moved < 1e-14 if kind == "exact" else moved > 1e-9
 
@@ -116,10 +133,10 @@ def test_a_masked_key_counts_for_nothing() -> None:
     queries, keys, values = torch.randn(3, 1, 4, 8, dtype=torch.float64).unbind(0)
     bias = torch.zeros(4, 4, dtype=torch.float64)
     bias[:, 3] = float("-inf")
-    masked = numerics.attend(queries, keys, values, bias)
+    masked = numerics.attend(queries, Stored(keys, values), bias)
     keys[:, 3], values[:, 3] = 1e6, -1e6
-    assert torch.equal(numerics.attend(queries, keys, values, bias), masked)
-    expected = numerics.attend(queries, keys[:, :3], values[:, :3], None)
+    assert torch.equal(numerics.attend(queries, Stored(keys, values), bias), masked)
+    expected = numerics.attend(queries, Stored(keys[:, :3], values[:, :3]), None)
     assert torch.allclose(masked, expected, rtol=0, atol=1e-14)
 
 

@@ -59,8 +59,9 @@ class ToyModel:
         assert int(rows.positions.max()) < self.context_length
         cache.reserve(end)
         keys = torch.stack((rows.tokens, rows.positions), dim=1).double()[:, None] + 1
-        cache.write(0, rows.first, keys, keys)
-        stored = cache.read(0, end)[0][0].numpy().astype(np.uint64)
+        window = cache.windows(rows.first, num_rows)[0]
+        window.write(keys, keys)
+        stored = window.keys()[0].numpy().astype(np.uint64)
         seen = np.ones((num_rows, end), dtype=np.bool_)
         seen[:, rows.prefix :] = rows.mask.numpy()
         if self.order is not None:
@@ -105,8 +106,9 @@ class Markov(ToyModel):
         assert num_rows <= self.max_width
         cache.reserve(end)
         keys = torch.stack((rows.tokens, rows.positions), dim=1).double()[:, None] + 1
-        cache.write(0, rows.first, keys, keys)
-        stored = cache.read(0, end)[0][0].numpy().astype(np.int64)
+        window = cache.windows(rows.first, num_rows)[0]
+        window.write(keys, keys)
+        stored = window.keys()[0].numpy().astype(np.int64)
         seen = np.ones((num_rows, end), dtype=np.bool_)
         seen[:, rows.prefix :] = rows.mask.numpy()
         back = rows.positions.numpy()[:, None] + 2 - stored[None, :, 1]

@@ -33,6 +33,7 @@ PRECISIONS = ("auto", "bf16", "fp32", "fp16")
 NUMERICS = ("exact", "fast")
 
 _FEW = 4  # rows, up to which widths are weighed against each other
+_CAREFUL = 24  # passes at each of them: what they cost is what every plain pass costs
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,8 @@ def _probed(
 
     def cheapest() -> dict[str, Any]:
         few = tuple(width for width in result.invariant_widths if width <= _FEW)
-        slow = measure(exact, default_clock(model.weights.embedding.device), few).overpriced
+        clock = default_clock(model.weights.embedding.device)
+        slow = measure(exact, clock, few, _CAREFUL).overpriced
         return {"widths": [width for width in result.invariant_widths if width not in slow]}
 
     found = machine.remembered(cache, "widths", name, cheapest)

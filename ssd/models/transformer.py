@@ -131,7 +131,8 @@ class _Attention:
 
     def __init__(self, model: Transformer, rows: Pass, cache: KVCache, width: int) -> None:
         a, embedding = model.architecture, model.weights.embedding
-        self._numerics, self._rows, self._cache = model.numerics, rows, cache
+        self._numerics = model.numerics
+        self._windows = cache.windows(rows.first, len(rows.tokens))
         self._num_rows = len(rows.tokens)
         self._num_heads, self._num_kv_heads = a.num_heads, a.num_kv_heads
         self._head_size = a.head_size
@@ -156,14 +157,12 @@ class _Attention:
         turned = heads[:, :num_turned]  # [T, H + Hkv, D]
         if rotation is not None:
             turned = rotate(turned, rotation)
-        self._cache.write(
-            layer, self._rows.first, turned[:, self._num_heads :], heads[:, num_turned:]
-        )
+        window = self._windows[layer]
+        window.write(turned[:, self._num_heads :], heads[:, num_turned:])
         queries = turned[:, : self._num_heads]
         shape = (self._num_rows, *self._queries.shape[:2], self._head_size)
         self._queries.copy_(queries.view(shape).permute(1, 2, 0, 3))
-        keys, values = self._cache.read(layer, self._rows.first + self._num_rows)
-        out = self._numerics.attend(self._queries.flatten(1, 2), keys, values, self._bias)
+        out = self._numerics.attend(self._queries.flatten(1, 2), window, self._bias)
         self._out_grouped.copy_(out.view(self._queries.shape))
         return self._out
 
