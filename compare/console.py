@@ -40,6 +40,13 @@ def settings_from(args: argparse.Namespace) -> Settings:
     )
 
 
+def check_counts(args: argparse.Namespace) -> None:
+    """Raises ValueError where `--limit` or `--repeats` is less than 1."""
+    for name in ("limit", "repeats"):
+        if (value := getattr(args, name)) is not None and value < 1:
+            raise ValueError(f"--{name} must be 1 or more, got {value}")
+
+
 def check_out(path: Path, *, may_exist: bool) -> bool:
     """Whether the output is new. Raises ValueError where it exists or cannot be written."""
     if path.is_dir():

@@ -152,12 +152,17 @@ def _per(amount: float, count: float) -> float | None:
     return amount / count if count else None
 
 
-def speedup(digests: Digests, method: str, ratio: Callable[[Digest, Digest], float]) -> Ratio:
-    """The speed-up of a method over the reference by prompt, of runs of the same repeat."""
+def speedup(
+    digests: Digests,
+    method: str,
+    ratio: Callable[[Digest, Digest], float],
+    over: str = REFERENCE,
+) -> Ratio:
+    """The speed-up of a method over another by prompt, of runs of the same repeat."""
     by_prompt: defaultdict[str, list[float]] = defaultdict(list)
     lengths: dict[str, int] = {}
     for run in digests.of_method(method):
-        reference = digests.runs.get(RunKey(REFERENCE, run.key.prompt_id, run.key.repeat))
+        reference = digests.runs.get(RunKey(over, run.key.prompt_id, run.key.repeat))
         if reference is not None and reference.token_ids and run.token_ids:
             by_prompt[run.key.prompt_id].append(ratio(reference, run))
             lengths[run.key.prompt_id] = len(reference.token_ids)
@@ -165,9 +170,9 @@ def speedup(digests: Digests, method: str, ratio: Callable[[Digest, Digest], flo
     return Ratio(medians, lengths)
 
 
-def decode_speedup(digests: Digests, method: str) -> Ratio:
-    """The speed-up of a method over the reference by prompt, prefill left out."""
-    return speedup(digests, method, _decode_ratio)
+def decode_speedup(digests: Digests, method: str, over: str = REFERENCE) -> Ratio:
+    """The speed-up of a method over another by prompt, prefill left out."""
+    return speedup(digests, method, _decode_ratio, over)
 
 
 def _scaled_decode(reference: Digest, run: Digest) -> float:
