@@ -6,6 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 By = Literal["category", "prompt"]
+Words = Mapping[str, str]
+
+WORDS: Words = {
+    "agrees": "same ids in {count} of {runs}",
+    "failed": "{count} failed",
+    "of": "{count} of {total}",
+    "looping": "without {count} looping answers "
+    "(fewer than half of their 4-grams are distinct: {names}):",
+    "noisy": "noisy machine: repeats of {method} differ by {spread} (standard deviation; more than "
+    "{limit} is much): run again with nothing else running",
+}
+"""The table's sentences; a report has them in other languages too."""
 
 _HEADS = (
     "method",
@@ -47,10 +59,12 @@ def tables_by(summary: Mapping[str, Any], by: By) -> str:
 def methods_table(methods: Mapping[str, Mapping[str, Any]]) -> str:
     """A row for each method."""
     rows = [tuple(method_cells(name, data).values()) for name, data in methods.items()]
-    return _grid([_HEADS, *rows], left=(0, len(_HEADS) - 2))
+    return grid([_HEADS, *rows], left=(0, len(_HEADS) - 2))
 
 
-def method_cells(name: str, data: Mapping[str, Any]) -> dict[str, str]:
+def method_cells(
+    name: str, data: Mapping[str, Any], words: Words = WORDS
+) -> dict[str, str]:
     """A method's row, by the heads of its columns."""
     speedup, end_to_end, rows = (
         data[key] for key in ("speedup", "end_to_end_speedup", "logit_rows_equal")
@@ -68,8 +82,8 @@ def method_cells(name: str, data: Mapping[str, Any]) -> dict[str, str]:
         str(data["target_passes"]),
         str(data["draft_passes"]),
         _number(None if size is None else size / 1e6, ".1f"),
-        verdict_words(data),
-        "-" if rows is None else "{} of {}".format(*rows),
+        verdict_words(data, words),
+        "-" if rows is None else words["of"].format(count=rows[0], total=rows[1]),
     )
     return dict(zip(_HEADS, cells, strict=True))
 
@@ -84,7 +98,7 @@ def _by_prompt(summary: Mapping[str, Any]) -> Iterator[str]:
     for method, found in summary["per_prompt"].items():
         if method != summary["reference"] and found:
             rows = [tuple(prompt_cells(row).values()) for row in found]
-            yield f"{method}\n{_grid([_PROMPT_HEADS, *rows], left=(0, len(_PROMPT_HEADS) - 1))}"
+            yield f"{method}\n{grid([_PROMPT_HEADS, *rows], left=(0, len(_PROMPT_HEADS) - 1))}"
 
 
 def prompt_cells(row: Mapping[str, Any]) -> dict[str, str]:
@@ -100,38 +114,32 @@ def prompt_cells(row: Mapping[str, Any]) -> dict[str, str]:
     return dict(zip(_PROMPT_HEADS, cells, strict=True))
 
 
-def looping_words(summary: Mapping[str, Any]) -> str:
+def looping_words(summary: Mapping[str, Any], words: Words = WORDS) -> str:
     """A sentence on the answers that go round in circles."""
-    names = ", ".join(summary["looping"])
-    return (
-        f"without {len(summary['looping'])} looping answers "
-        f"(fewer than half of their 4-grams are distinct: {names}):"
-    )
+    names = summary["looping"]
+    return words["looping"].format(count=len(names), names=", ".join(names))
 
 
-def noise_words(noise: Mapping[str, Any]) -> str:
+def noise_words(noise: Mapping[str, Any], words: Words = WORDS) -> str:
     """A sentence on a machine whose repeats lie far apart."""
     spreads = {name: value for name, value in noise["spread"].items() if value is not None}
     worst = max(spreads, key=lambda name: spreads[name])
-    return (
-        f"noisy machine: repeats of {worst} differ by {spreads[worst]:.0%} (standard deviation; "
-        f"more than {noise['limit']:.0%} is much): run again with nothing else running"
+    return words["noisy"].format(
+        method=worst, spread=f"{spreads[worst]:.0%}", limit=f"{noise['limit']:.0%}"
     )
 
 
-def verdict_words(data: Mapping[str, Any]) -> str:
+def verdict_words(data: Mapping[str, Any], words: Words = WORDS) -> str:
     """The verdicts on a method, or how far a baseline agrees, and its failures."""
-    failed = [f"{data['error']} failed"] if data["error"] else []
+    failed = [words["failed"].format(count=data["error"])] if data["error"] else []
     if data["verdicts"] is None:
-        agrees = (
-            [] if data["agrees"] is None else [f"same ids in {data['agrees']} of {data['runs']}"]
-        )
-        return ", ".join(agrees + failed) or "-"
+        agrees = words["agrees"].format(count=data["agrees"], runs=data["runs"])
+        return ", ".join([*([] if data["agrees"] is None else [agrees]), *failed]) or "-"
     counts = [f"{count} {verdict}" for verdict, count in data["verdicts"].items() if count]
     return ", ".join(counts + failed) or "-"
 
 
-def _grid(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
+def grid(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
     """Lines of cells, to the left in the columns of `left`, else to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
