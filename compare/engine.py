@@ -13,6 +13,7 @@ from compare.environment import environment
 from compare.job import Job, Lane, LaneEnded, Loading, Outcome, Record, Report, Setup, Told
 from compare.methods import Bench, Task, recorded
 from compare.metrics import summary
+from compare.naming import Method
 from compare.naming import OURS
 from compare.record_file import VerdictRecord
 from compare.record_words import words_of
@@ -23,10 +24,12 @@ from compare.suites import Prompt, Suite
 from ssd.events import Finish, Prefill, StageSeconds, Step
 from ssd.lanes import Guessing
 from ssd.models.download import ModelUnavailable, Progress
+from ssd.models.fetch import default_cache, given_folder
 from ssd.models.load import LoadedPair, Options, load_pair
 from ssd.models.pairs import PAIRS
 from ssd.request import Request
 from ssd.stop import VisibleText
+from ssd.text import TextCodec
 from ssd.tree import Origin, TokenTree
 from ssd.verify import Verdict
 
@@ -49,6 +52,15 @@ def open_engine(setup: Setup, report: Report) -> PairEngine:
         raise ValueError(str(error)) from error
 
 
+def codec_of(pair: str) -> TextCodec | None:
+    """The tokenizer of a pair's target where it is on this machine, without loading a model."""
+    if pair not in PAIRS:
+        return None
+    name = PAIRS[pair].target
+    folder = given_folder(name, None) or default_cache() / name
+    return TextCodec.load(folder) if (folder / "tokenizer.json").is_file() else None
+
+
 @dataclass(frozen=True)
 class PairEngine:
     """A loaded pair, as the lab drives it (`compare.job.Engine`)."""
@@ -62,12 +74,8 @@ class PairEngine:
         prompt = Prompt(job.prompt_id, job.category, job.prompt, job.is_raw)
         digest = hashlib.sha256(job.prompt.encode("utf-8", "surrogatepass")).hexdigest()
         suite = Suite("page", (prompt,), digest)
-        methods = {method: self._settings_of(method, job) for method in job.methods}
+        methods = {method: self.bench.settings_of(method) for method in job.methods}
         return environment(self.pair, self.options, _settings(job), suite, methods)
-
-    def _settings_of(self, method: str, job: Job) -> dict[str, Any]:
-        told = {} if job.sources == "both" or method not in OURS else {"sources": job.sources}
-        return told | self.bench.settings_of(method)
 
     def num_prompt_tokens(self, job: Job) -> int:
         """The prompt's length. Raises ValueError where it fills the target's context."""
@@ -90,13 +98,14 @@ class PairEngine:
             key=RunKey(lane.method, job.prompt_id, lane.repeat),
             category=job.category,
             request=request,
-            guessing=Guessing(nodes=job.nodes, sources=job.sources),
+            guessing=Guessing(nodes=job.nodes),
             answer=lane.answer,
             has_details=lane.has_details,
             is_cancelled=lane.is_cancelled,
         )
         shown = VisibleText(self.pair.codec.stream(), request.stop.ids, request.stop.strings)
-        source = recorded(self.pair, task) if lane.method in OURS else self._baseline(task)
+        is_ours = Method.parse(lane.method).is_ours
+        source = recorded(self.pair, task) if is_ours else self._baseline(task)
         for event in source:
             if isinstance(event, RunRecord):
                 yield LaneEnded(lane.method, shown.flush(), event.error)

@@ -11,7 +11,6 @@ from ssd.sampling import Sampling
 
 Record = Mapping[str, Any]
 Numerics = Literal["exact", "fast"]
-Sources = Literal["both", "katz", "match", "none"]
 EndReason = Literal["finished", "stopped", "budget"]
 
 
@@ -78,9 +77,9 @@ class Setup:
 class Job:
     """One comparison. `nodes` None lets the engine price the tree.
 
-    `sources`: what the N-gram draws on; with `none` it says nothing. `repeats`: how often each
-    method runs; `first_repeat`: the number of the first one. `prompt_id`, `category` and `is_raw`
-    (no chat template) are a suite's.
+    `methods`: names of `compare.naming`, sizes included. `repeats`: how often each runs;
+    `first_repeat`: the number of the first one. `prompt_id`, `category` and `is_raw` (no chat
+    template) are a suite's. `has_details`: whether one lane's record gets details for the step view.
     """
 
     prompt: str
@@ -89,13 +88,13 @@ class Job:
     seed: int = 0
     max_new_tokens: int = 64
     nodes: int | None = None
-    sources: Sources = "both"
     setup: Setup = field(default_factory=Setup)
     repeats: int = 1
     first_repeat: int = 0
     prompt_id: str = "prompt"
     category: str = "page"
     is_raw: bool = False
+    has_details: bool = True
 
 
 @dataclass(frozen=True)
@@ -183,9 +182,13 @@ class Ended:
 
 @dataclass(frozen=True)
 class Refused:
-    """The last message of a job that did not run: one sentence that says what to change."""
+    """The last message of a job that did not run: one sentence that says what to change.
+
+    `is_for_now`: whether the same job may run later.
+    """
 
     sentence: str
+    is_for_now: bool = False
 
 
 @dataclass(frozen=True)

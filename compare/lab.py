@@ -33,9 +33,10 @@ from compare.job import (
     Waiting,
 )
 from compare.lab_task import Line, Task
+from compare.naming import base_name, check_methods
 
 _ENGINES_KEPT = 2
-_STEPPED = ("staged", "tree", "lookup", "speculative", "replay")
+STEPPED = ("staged", "tree", "lookup", "speculative", "replay")
 _log = logging.getLogger(__name__)
 
 Alone = Callable[[Callable[[], None]], AbstractContextManager[None]]
@@ -77,11 +78,13 @@ class Lab:
         Closing the iterator stops the job. `visitor` is the name by which `stop` finds it.
         """
         task: Task[Message] = Task()
+        is_for_now = False
         try:
             self._check(job)
+            is_for_now = True
             self._line.join(task)
         except ValueError as refusal:
-            yield (Refused(_sentence(refusal)),)
+            yield (Refused(_sentence(refusal), is_for_now),)
             return
         self._tasks[visitor] = task
         self._jobs.put((job, task))
@@ -127,11 +130,9 @@ class Lab:
         if job.setup.pair not in limits.pairs:
             pairs = ", ".join(limits.pairs)
             raise ValueError(f"the pair must be one of {pairs}, got {job.setup.pair!r}")
-        for method in job.methods:
-            if method not in self.methods:
-                raise ValueError(f"there is no method {method!r}: choose from {known}")
-            if job.methods.count(method) > 1:
-                raise ValueError(f"the method {method} is named more than once: name it once")
+        for method in check_methods(job.methods):
+            if base_name(method) not in self.methods:
+                raise ValueError(f"there is no method {method!r} here: choose from {known}")
         if not 1 <= job.repeats <= limits.max_repeats:
             raise ValueError(f"repeats must lie from 1 to {limits.max_repeats}, got {job.repeats}")
         if not 1 <= job.max_new_tokens <= limits.max_new_tokens:
@@ -212,7 +213,7 @@ class _Run:
     def _lane(self, method: str, repeat: int) -> None:
         """Run one lane; what it says is told the first time only."""
         number = self._job.first_repeat + repeat
-        has_details = number == 0 and method == stepped(self._job.methods)
+        has_details = self._job.has_details and number == 0 and method == stepped(self._job.methods)
         lane = Lane(method, number, self._answer, has_details, self._is_cancelled)
         for told in self._engine.lane(lane, self._job):
             if not isinstance(told, Told | LaneEnded):
@@ -234,7 +235,7 @@ class _Run:
 
 def stepped(methods: Sequence[str]) -> str | None:
     """The method whose rounds the step view shows, None where none of them guesses."""
-    return next((method for method in _STEPPED if method in methods), None)
+    return next((each for name in STEPPED for each in methods if base_name(each) == name), None)
 
 
 def _rotated(methods: tuple[str, ...], by: int) -> tuple[str, ...]:

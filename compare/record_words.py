@@ -25,8 +25,12 @@ def words_of(records: Iterable[Json], codec: Bytewise) -> Mapping[int, str]:
 
     A token that adds nothing to a text, such as the end of a turn, has `=` and its name.
     """
-    ids = {token for record in records for token in _ids(record)}
-    return {token: _word(token, codec) for token in sorted(ids)}
+    return {token: _word(token, codec) for token in ids_in(records)}
+
+
+def ids_in(records: Iterable[Json]) -> list[int]:
+    """The ids that a view of `records` may show, ascending."""
+    return sorted({token for record in records for token in _ids(record)})
 
 
 def _word(token: int, codec: Bytewise) -> str:

@@ -62,7 +62,7 @@ def build(lab: Lab) -> gr.Blocks:
                 benchmark_tab(lab)
             with gr.Tab(i18n("tab_learn"), id="learn", elem_id="ssd-tab-learn"):
                 learn_tab()
-        callbacks = Callbacks(lab, (charts,))
+        callbacks = Callbacks(lab, (charts.follower,))
         started = gr.on(
             [race.run.click, race.prompt.submit],
             callbacks.run,
@@ -75,9 +75,14 @@ def build(lab: Lab) -> gr.Blocks:
             trigger_mode="once",
         )
         assert started is not None
-        race.stop.click(
-            callbacks.stop, queue=False, show_progress="hidden", api_visibility="private"
-        )
+        cosmetic: dict[str, Any] = {
+            "queue": False,
+            "show_progress": "hidden",
+            "api_visibility": "private",
+        }
+        page.load(callbacks.first, None, callbacks.outputs, **cosmetic)
+        race.view.recorded(callbacks.recorded, None, callbacks.outputs, **cosmetic)
+        race.stop.click(callbacks.stop, **cosmetic)
         api(
             compare_endpoint(lab),
             api_name="compare",

@@ -13,6 +13,7 @@ from gradio.components import Component
 from compare.job import Ended, Job, Numerics, Refused, Setup, Started
 from compare.lab import Lab
 from compare.page import words
+from compare.page.recordings import recordings
 from compare.page.shown import Follower, Shown, Update
 from compare.page.stream import Stream
 from ssd.sampling import Sampling
@@ -33,6 +34,7 @@ class Fields:
     precision: str
     numerics: str
     nodes: float | None
+    chain: float | None
     repetition_penalty: float | None
     repeats: float | None
     has_ngram: bool
@@ -41,7 +43,7 @@ class Fields:
         """The job they ask for. Raises ValueError where one is out of its range."""
         return Job(
             prompt=self.prompt or "",
-            methods=tuple(self.methods or ()),
+            methods=tuple(map(self._sized, self.methods or ())),
             sampling=Sampling(
                 temperature=_number("the temperature", self.temperature),
                 top_k=_whole("top-k", self.top_k),
@@ -51,10 +53,16 @@ class Fields:
             seed=check_seed(_whole("the seed", self.seed)),
             max_new_tokens=_whole("new tokens", self.max_new_tokens),
             nodes=_whole("guessed tokens a round", self.nodes) or None,
-            sources="both" if self.has_ngram else "none",
             setup=Setup(self.pair, self.precision, cast(Numerics, self.numerics)),
             repeats=_whole("repeats", self.repeats),
         )
+
+    def _sized(self, method: str) -> str:
+        """A method's name with what the controls say of it alone."""
+        chain = _whole("the chain", self.chain)
+        if chain and method in ("speculative", "speculative-rejection"):
+            return f"{method}:{chain}"
+        return method if self.has_ngram or method != "staged" else "staged:auto:auto:none"
 
 
 def check_seed(seed: int) -> int:
@@ -117,6 +125,16 @@ class Callbacks:
     def stop(self, request: gr.Request) -> None:
         """Stop the visitor's own job; the run goes on to its partial results."""
         self.lab.stop(request.session_hash or "")
+
+    def first(self, request: gr.Request) -> tuple[Update, ...]:
+        """The followers' outputs for the recorded run that a new page shows."""
+        return self.draw(recordings()[0], request)
+
+    def recorded(self, event: gr.EventData, request: gr.Request) -> tuple[Update, ...]:
+        """The followers' outputs for the recorded run that was chosen."""
+        name = getattr(event, "name", None)
+        chosen = [shown for shown in recordings() if shown.name == name]
+        return self.draw(chosen[0], request) if chosen else self._same()
 
     def draw(self, shown: Shown, request: gr.Request) -> tuple[Update, ...]:
         """The followers' outputs for a run."""

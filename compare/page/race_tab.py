@@ -107,7 +107,7 @@ def _settings(limits: Limits) -> tuple[Component, ...]:
 
 
 def _advanced(lab: Lab) -> tuple[Component, ...]:
-    """Lanes, precision, numerics, nodes, repetition penalty, repeats and the N-gram."""
+    """Lanes, precision, numerics, nodes, chain, repetition penalty, repeats and the N-gram."""
     default = [name for name in DEFAULT_METHODS if name in lab.methods]
     with gr.Accordion(i18n("advanced"), open=False, elem_id="ssd-advanced"):
         lanes = gr.CheckboxGroup(
@@ -127,13 +127,14 @@ def _advanced(lab: Lab) -> tuple[Component, ...]:
                 elem_id="ssd-numerics",
             )
             nodes = _whole("nodes", 0, _MAX_NODES)
+            chain = _whole("chain", 0, _MAX_NODES)
+        with gr.Row():
             penalty = gr.Number(
                 1, label=i18n("penalty"), minimum=0.05, step=0.05, elem_id="ssd-penalty"
             )
-        with gr.Row():
             repeats = _whole("repeats", 1, lab.limits.max_repeats, value=1)
             ngram = gr.Checkbox(True, label=i18n("ngram"), elem_id="ssd-use-ngram")
-    return lanes, precision, numerics, nodes, penalty, repeats, ngram
+    return lanes, precision, numerics, nodes, chain, penalty, repeats, ngram
 
 
 def _whole(key: str, minimum: int, maximum: int, value: int = 0) -> gr.Number:

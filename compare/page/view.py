@@ -13,13 +13,17 @@ from typing import Any
 
 import gradio as gr
 
+from compare.lab import STEPPED
 from compare.page import words
+from compare.page.race_words import RACE
+from compare.page.recordings import recordings
+from compare.page.step_words import STEP
 
 WEB = Path(__file__).parent / "web"
 STYLES = tuple(sorted(WEB.glob("*.css")))
 _COMMON = ("dom.js", "shared.js")
-_RACE = ("card.js", "lane.js", "board.js", "verdict.js", "replay.js", "race.js")
-_STEP = ("step.js",)
+_RACE = ("tokens.js", "card.js", "lane.js", "board.js", "verdict.js", "replay.js", "race.js")
+_STEP = ("tokens.js", "tree.js", "node.js", "step.js")
 
 
 def component(
@@ -62,16 +66,20 @@ def _literal(value: Any) -> str:
 
 
 def race_view(methods: Sequence[str]) -> gr.HTML:
-    """The lanes, whose value is a stream of `compare.page.stream`."""
-    return component("race", _RACE, _RACE_WORDS, {"DEFAULT_METHODS": list(methods)})
+    """The lanes, whose value is a stream of `compare.page.stream`. Its event `recorded` names the
+    recorded run that was chosen; the first one is shown at once.
+    """
+    recorded = [shown.message() for shown in recordings()]
+    constants = {"DEFAULT_METHODS": list(methods), "RECORDED": recorded}
+    return component("race", _RACE, _RACE_WORDS, constants)
 
 
 def step_view() -> gr.HTML:
     """One round at a time of the run that is shown."""
-    return component("step", _STEP, _RACE_WORDS)
+    return component("step", _STEP, {**_RACE_WORDS, **STEP}, {"STEPPED": list(STEPPED)})
 
 
 _RACE_WORDS = {
-    **words.RACE,
+    **RACE,
     **{f"method_{name}": pair for name, pair in words.METHODS.items()},
 }

@@ -1,15 +1,16 @@
 // The verdict strip and the scoreboard, both from the run's summary.
+// A row: the word's key, what is written of a method, and whether the most is set off.
 const ROWS = [
-  ["tokens_per_second", (m) => number(m.tokens_per_second, 1), "max"],
-  ["speedup", (m) => (m.speedup ? number(m.speedup.median, 2) + "×" : "–"), ""],
-  ["end_to_end_speedup",
-    (m) => (m.end_to_end_speedup ? number(m.end_to_end_speedup.median, 2) + "×" : "–"), ""],
-  ["time_to_first_token", (m) => seconds(m.time_to_first_token), ""],
-  ["total", (m) => seconds(total(m)), ""],
-  ["target_passes", (m) => number(m.target_passes, 0), ""],
-  ["draft_passes", (m) => number(m.draft_passes, 0), ""],
-  ["tokens_per_step", (m) => number(m.tokens_per_step, 2), ""],
-  ["acceptance_rate", (m) => percent(m.acceptance_rate), ""],
+  ["tokens_per_second", (m) => number(m.tokens_per_second, 1), true],
+  ["speedup", (m, more) => speedup(m.speedup, more.repeats), false],
+  ["end_to_end_speedup", (m) => times(m.end_to_end_speedup), false],
+  ["time_to_first_token", (m) => seconds(m.time_to_first_token), false],
+  ["total", (m, more) => seconds(more.total), false],
+  ["target_passes", (m, more) => perRun(m.target_passes, more.count), false],
+  ["draft_passes", (m, more) => perRun(m.draft_passes, more.count), false],
+  ["tokens_per_step", (m) => number(m.tokens_per_step, 2), false],
+  ["acceptance_rate", (m) => percent(m.acceptance_rate), false],
+  ["bytes_per_token", (m, more) => bytesRead(m.bytes_per_token, more.baseBytes), false],
 ];
 const STAGES = ["prefill", "target", "draft", "ngram", "other"];
 
@@ -18,13 +19,53 @@ function total(method) {
   return parts ? STAGES.reduce((sum, stage) => sum + (parts[stage] || 0), 0) : null;
 }
 
+function times(ratio) {
+  return ratio ? number(ratio.median, 2) + "×" : "–";
+}
+
+// With repeats, the least and the most of the paired ratios stand beside the median.
+function speedup(ratio, repeats) {
+  if (!ratio || repeats.length < 2) return times(ratio);
+  const [low, high] = [Math.min(...repeats), Math.max(...repeats)];
+  return times(ratio) + " [" + number(low, 2) + ", " + number(high, 2) + "]";
+}
+
+function perRun(amount, count) {
+  if (amount === null || amount === undefined || !count) return "–";
+  return Number.isInteger(amount / count) ? String(amount / count) : number(amount / count, 1);
+}
+
+function bytesRead(bytes, base) {
+  const share = bytes && base ? " · " + number(bytes / base, 2) + "×" : "";
+  return megabytes(bytes) + share;
+}
+
+// What the summary does not say of a lane: figures of its runs.
+function moreOf(shown, method) {
+  const runs = shown.runs.filter((run) => run.method === method && !run.error);
+  const decode = (run) => STAGES.slice(1).reduce((sum, stage) => sum + run.seconds[stage], 0);
+  const base = (run) => shown.runs.find((each) =>
+    each.method === shown.summary.reference && each.repeat === run.repeat && !each.error);
+  const pairs = runs.filter((run) => base(run) && run.token_ids.length);
+  const whole = total(shown.summary.methods[method] || {});
+  return {
+    count: runs.length,
+    total: whole === null || !runs.length ? null : whole / runs.length,
+    repeats: pairs.map((run) =>
+      (decode(base(run)) * run.token_ids.length) / (decode(run) * base(run).token_ids.length)),
+    baseBytes: (shown.summary.methods[shown.summary.reference] || {}).bytes_per_token,
+  };
+}
+
 function makeBoard() {
   const root = make("div", "ssd-board");
   const title = make("h3", "ssd-heading");
   const table = make("table");
   const scroll = make("div", "ssd-scroll");
+  const note = make("p", "ssd-note");
   scroll.append(table);
-  root.append(title, scroll);
+  scroll.tabIndex = 0;
+  root.append(title, scroll, note);
 
   function shares(method) {
     const cell = make("td");
@@ -47,10 +88,12 @@ function makeBoard() {
     return cell;
   }
 
-  function draw(lanes, summary, isPartial) {
+  function draw(lanes, shown) {
     title.textContent = say("scoreboard");
-    root.hidden = !summary;
-    if (!summary) return;
+    root.hidden = !shown;
+    if (!shown) return;
+    const { summary } = shown;
+    const more = lanes.map((lane) => moreOf(shown, lane.method));
     const found = lanes.map((lane) => summary.methods[lane.method] || null);
     const head = make("tr");
     head.append(make("td"), ...lanes.map((lane) => {
@@ -58,16 +101,17 @@ function makeBoard() {
       cell.scope = "col";
       return cell;
     }));
-    const rows = ROWS.filter(([key]) => !isPartial || !key.includes("speedup"));
+    const rows = ROWS.filter(([key]) => !isPartial(shown) || !key.includes("speedup"));
     const lines = rows.map(([key, write, best]) => {
       const row = make("tr");
       const label = make("th", "", say("row_" + key));
       label.scope = "row";
       const values = found.map((method) => (method ? method[key] : null));
-      const top = best ? Math.max(...values.filter((v) => typeof v === "number")) : null;
+      const top = Math.max(...values.filter((v) => typeof v === "number"));
+      row.dataset.row = key;
       row.append(label, ...found.map((method, index) => {
         const isBest = best && values[index] === top;
-        return make("td", isBest ? "ssd-best" : "", method ? write(method) : "–");
+        return make("td", isBest ? "ssd-best" : "", method ? write(method, more[index]) : "–");
       }));
       return row;
     });
@@ -75,6 +119,8 @@ function makeBoard() {
     const label = make("th", "", say("row_stages"));
     label.scope = "row";
     stages.append(label, ...found.map((m) => (m ? shares(m) : make("td", "", "–"))));
+    const most = Math.max(...more.map((each) => each.repeats.length));
+    note.textContent = most > 1 ? say("repeats_note", { n: most }) : "";
     fill(table, fill(make("thead"), head), fill(make("tbody"), ...lines, stages));
   }
 

@@ -1,5 +1,5 @@
 // The card beside a token: what it is and who proposed it.
-function makeCard(frame) {
+function makeCard() {
   const root = make("div", "ssd-card");
   root.setAttribute("role", "status");
   root.hidden = true;
@@ -11,20 +11,35 @@ function makeCard(frame) {
     return row;
   }
 
-  function show(span, lane) {
-    const rows = [];
-    for (const token of span.ssdTokens) {
+  function rank(chance) {
+    return chance.rank === null ? "> " + chance.shown : String(chance.rank);
+  }
+
+  function lines(token) {
+    const rows = [
+      line("card_token", JSON.stringify(token.own)),
+      line("card_id", String(token.id)),
+      line("card_stage", say("origin_" + token.origin)),
+      line("card_round", String(token.round)),
+      line("card_depth", String(token.depth)),
+      line("card_nodes", String(token.nodes)),
+      line("card_time", seconds(token.time)),
+    ];
+    if (token.bytes) rows.splice(2, 0, line("card_bytes", token.bytes));
+    if (token.chance) {
       rows.push(
-        line("card_token", JSON.stringify(token.own)),
-        line("card_id", String(token.id)),
-        line("card_stage", say("origin_" + token.origin)),
-        line("card_round", String(token.round)),
-        line("card_depth", String(token.depth)),
-        line("card_nodes", String(token.nodes)),
-        line("card_time", seconds(token.time)),
+        line("card_probability", probability(token.chance.probability)),
+        line("card_rank", rank(token.chance)),
       );
     }
-    fill(root, ...rows);
+    if (typeof token.entropy === "number") {
+      rows.push(line("card_entropy", say("bits", { n: (token.entropy / Math.LN2).toFixed(2) })));
+    }
+    return rows;
+  }
+
+  function show(span) {
+    fill(root, ...span.ssdTokens.flatMap(lines));
     root.hidden = false;
     place(span);
   }

@@ -23,8 +23,21 @@ function say(key, values) {
     values && name in values ? String(values[name]) : whole);
 }
 
+// A method's name before its sizes: `speculative` of `speculative:5`.
+function baseName(method) {
+  return method.split(":")[0];
+}
+
 function laneName(method) {
-  return say("method_" + method);
+  const [base, ...sizes] = method.split(":");
+  const key = "method_" + base;
+  const name = key in WORDS.en ? say(key) : base;
+  const said = sizes.filter((size) => size !== "auto").map((size) => {
+    if (!/^\d+$/.test(size)) return size === "none" && "sized_none" in WORDS.en ? say("sized_none") : size;
+    const kind = base.startsWith("speculative") ? "sized_chain" : "sized_nodes";
+    return kind in WORDS.en ? say(kind, { n: size }) : size;
+  });
+  return [name, ...said].join(" · ");
 }
 
 function seconds(value) {
@@ -38,4 +51,21 @@ function number(value, digits) {
 
 function percent(value) {
   return value === null || value === undefined ? "–" : (value * 100).toFixed(0) + "%";
+}
+
+function probability(value) {
+  if (value >= 0.0995) return (value * 100).toFixed(0) + "%";
+  return value >= 0.001 ? (value * 100).toFixed(1) + "%" : value.toExponential(0);
+}
+
+// Megabytes, as a person reads them.
+function megabytes(value) {
+  return value === null || value === undefined ? "–" : (value / 1e6).toFixed(value < 1e7 ? 1 : 0) + " MB";
+}
+
+function button(className, text, onClick) {
+  const node = make("button", "ssd-button " + className, text);
+  node.type = "button";
+  node.addEventListener("click", onClick);
+  return node;
 }

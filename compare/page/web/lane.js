@@ -7,7 +7,7 @@ function makeLane(method, card) {
   const tally = make("span", "ssd-tally");
   const bar = make("div", "ssd-bar");
   const text = make("div", "ssd-text");
-  root.dataset.method = method;
+  root.dataset.method = baseName(method);
   text.dir = "auto";
   text.tabIndex = 0;
   text.setAttribute("role", "textbox");
@@ -26,7 +26,7 @@ function makeLane(method, card) {
 
   lane.translate = () => {
     name.textContent = laneName(method);
-    what.textContent = say("what_" + method);
+    what.textContent = say("what_" + baseName(method));
     text.setAttribute("aria-label", say("text_of", { lane: laneName(method) }));
     lane.tell();
   };
@@ -46,6 +46,21 @@ function makeLane(method, card) {
     pending.push(token);
     lane.first.push(lane.spans.length);
     if (token.text) close(token.text);
+  };
+
+  // The lane as a record has it.
+  lane.load = (run, read, maximum) => {
+    lane.reset(maximum);
+    lane.prefill = run.seconds ? run.seconds.prefill : 0;
+    for (const token of read.tokens) lane.add(token);
+    lane.finish(read.tail);
+    if (run.error) lane.fail(run.error);
+    lane.tell();
+  };
+
+  lane.fail = (sentence) => {
+    lane.error = sentence;
+    text.append(make("p", "ssd-error", sentence));
   };
 
   lane.finish = (tail) => {
@@ -97,7 +112,7 @@ function makeLane(method, card) {
     const span = lane.spans[index];
     if (!span) return card.hide();
     span.classList.add("ssd-current");
-    card.show(span, lane);
+    card.show(span);
   };
 
   text.addEventListener("mouseover", (event) => {

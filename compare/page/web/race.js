@@ -1,8 +1,10 @@
-// The race view: reads the append-only stream of messages, one JSON object a line, and draws it.
-const card = makeCard(frame);
+// The race view: draws the append-only stream of a job, one JSON object a line, and at its end the
+// record of the run, from which the verdict, the scoreboard and the replay come.
+const card = makeCard();
 const status = make("div", "ssd-status");
 const statusText = make("span", "ssd-status-text");
 const statusBar = make("div", "ssd-bar");
+const shelf = make("div", "ssd-shelf");
 const lanesRoot = make("div", "ssd-lanes");
 const legend = make("div", "ssd-legend");
 const verdict = makeVerdict();
@@ -11,18 +13,19 @@ let lanes = DEFAULT_METHODS.map((method) => makeLane(method, card));
 const replay = makeReplay(() => lanes);
 let stream = { id: null, read: 0 };
 let state = { key: "idle", values: {}, share: null };
-let outcome = { summary: null, isPartial: false };
+let outcome = null;
 
 status.setAttribute("role", "status");
 statusBar.append(make("i"));
 status.append(statusText, statusBar);
-frame.prepend(status, verdict.root, lanesRoot, replay.root, legend, board.root);
+frame.prepend(shelf, status, verdict.root, lanesRoot, replay.root, legend, board.root);
 lanesRoot.append(...lanes.map((lane) => lane.root));
 
 function showStatus(key, values, share) {
   state = { key, values: values || {}, share: share === undefined ? null : share };
   const named = { ...state.values };
   if (named.method) named.lane = laneName(named.method);
+  if (named.stage && "load_" + named.stage in WORDS.en) named.stage = say("load_" + named.stage);
   statusText.textContent = state.key === "sentence" ? named.sentence : say(state.key, named);
   status.dataset.kind = state.key;
   statusBar.classList.toggle("ssd-off", state.share === null);
@@ -35,14 +38,34 @@ function drawLegend() {
   fill(legend, make("span", "", say("legend")), ...parts, make("p", "ssd-honest", say("honest")));
 }
 
+function drawShelf() {
+  fill(shelf, make("span", "ssd-shelf-title", say("recorded_runs")));
+  for (const message of RECORDED) {
+    const isShown = outcome && outcome.source === "recorded" && outcome.name === message.name;
+    const choose = button("ssd-shelf-choice", say(message.name), () => {
+      handlers.shown(message);
+      handlers.ended({ reason: "finished" });
+      trigger("recorded", { name: message.name });
+    });
+    choose.setAttribute("aria-pressed", String(Boolean(isShown)));
+    shelf.append(choose);
+  }
+  shelf.hidden = !RECORDED.length;
+}
+
+function drawOutcome() {
+  verdict.draw(lanes, outcome);
+  board.draw(lanes, outcome);
+}
+
 function translate() {
   const title = document.querySelector(".ssd-title h1");
   if (title) title.textContent = say("title");
   lanes.forEach((lane) => lane.translate());
   replay.translate();
   drawLegend();
-  verdict.draw(lanes, outcome.summary, outcome.isPartial);
-  board.draw(lanes, outcome.summary, outcome.isPartial);
+  drawShelf();
+  drawOutcome();
   showStatus(state.key, state.values, state.share);
 }
 
@@ -50,18 +73,41 @@ function laneOf(method) {
   return lanes.find((lane) => lane.method === method);
 }
 
+function setLanes(methods, maximum) {
+  replay.hide();
+  card.hide();
+  lanes = methods.map((method) => laneOf(method) || makeLane(method, card));
+  lanes.forEach((lane) => lane.reset(maximum));
+  fill(lanesRoot, ...lanes.map((lane) => lane.root));
+  lanesRoot.dataset.count = String(lanes.length);
+}
+
+function settle() {
+  lanes.forEach((lane) => lane.root.classList.remove("ssd-running"));
+}
+
+// Where a run that was not made just now comes from.
+function originOf(shown) {
+  const pair = shown.environment.pair || {};
+  const versions = shown.environment.versions || pair.versions || {};
+  return {
+    machine: pair.hardware || "?", date: String(shown.environment.created || "?").slice(0, 10),
+    versions: ["torch", "transformers"].filter((name) => versions[name])
+      .map((name) => name + " " + versions[name]).join(", ") || "?",
+    commit: String(shown.environment.commit || "?").slice(0, 9), prompt: shown.prompt,
+    name: shown.name,
+  };
+}
+
 const handlers = {
   job: () => showStatus("loading", { stage: "…" }),
   waiting: (message) => showStatus("waiting", { n: message.ahead }),
+  busy: () => showStatus("busy"),
   loading: (message) => showStatus("loading", { stage: message.stage },
     message.total ? message.done / message.total : null),
   started: (message) => {
-    outcome = { summary: null, isPartial: false };
-    replay.hide();
-    lanes = message.shown.map((method) => laneOf(method) || makeLane(method, card));
-    lanes.forEach((lane) => lane.reset(message.max_new_tokens));
-    fill(lanesRoot, ...lanes.map((lane) => lane.root));
-    lanesRoot.dataset.count = String(lanes.length);
+    outcome = null;
+    setLanes(message.shown, message.max_new_tokens);
     translate();
     showStatus("warming");
   },
@@ -86,27 +132,30 @@ const handlers = {
     const lane = laneOf(message.method);
     lane.finish(message.tail);
     lane.root.classList.remove("ssd-running");
-    if (message.error) lane.text.append(make("p", "ssd-error", message.error));
+    if (message.error) lane.fail(message.error);
   },
+  repeating: (message) => showStatus("repeating", message),
   judging: () => showStatus("measuring"),
   shown: (message) => {
     const shown = readShown(message);
-    outcome = { summary: shown.summary, isPartial: isPartial(shown) };
-    lanes.forEach((lane) => lane.root.classList.remove("ssd-running"));
+    const runs = firstRuns(shown);
+    outcome = shown;
+    setLanes(runs.map((run) => run.method),
+      Math.max(1, ...runs.map((run) => run.token_ids.length)));
+    runs.forEach((run) => laneOf(run.method).load(run, runTokens(shown, run), laneOf(run.method).maximum));
     showRun(shown);
   },
   ended: (message) => {
-    lanes.forEach((lane) => lane.root.classList.remove("ssd-running"));
-    verdict.draw(lanes, outcome.summary, outcome.isPartial);
-    board.draw(lanes, outcome.summary, outcome.isPartial);
-    showStatus(message.reason, { n: message.budget_s });
-    if (outcome.summary) replay.start();
+    settle();
+    translate();
+    const isLive = !outcome || outcome.source === "live";
+    if (isLive) showStatus(message.reason, { n: message.budget_s });
+    else showStatus(outcome.source, originOf(outcome));
+    if (outcome) replay.start();
   },
-  busy: () => showStatus("busy"),
-  repeating: (message) => showStatus("repeating", message),
   refused: (message) => showStatus("sentence", { sentence: message.sentence }),
   failed: () => {
-    lanes.forEach((lane) => lane.root.classList.remove("ssd-running"));
+    settle();
     showStatus("failed");
   },
 };
@@ -126,5 +175,9 @@ function read() {
 }
 
 translate();
+if (RECORDED.length) {
+  handlers.shown(RECORDED[0]);
+  handlers.ended({ reason: "finished" });
+}
 watch("value", read);
 onLanguage(translate);

@@ -26,6 +26,12 @@ function isPartial(shown) {
   return shown.runs.some((run) => run.finish_reason === "cancelled");
 }
 
+// The runs of the first repeat, in the record's order: what the lanes show.
+function firstRuns(shown) {
+  const first = Math.min(...shown.runs.map((run) => run.repeat));
+  return shown.runs.filter((run) => run.repeat === first);
+}
+
 // Call `translate` whenever the page's language changes.
 function onLanguage(translate) {
   new MutationObserver(translate).observe(

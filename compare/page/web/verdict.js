@@ -4,56 +4,84 @@ function makeVerdict() {
   root.setAttribute("role", "status");
   root.dataset.verdict = "none";
 
-  function set(kind, word, lines) {
+  const marks = { identical: "✓", bug: "✕", tie: "≈", partial: "■", none: "·" };
+
+  // `lines`: facts beside the word; `rows`: what is said below, a line each.
+  function set(kind, word, lines, rows) {
     root.dataset.verdict = kind;
-    const marks = { identical: "✓", bug: "✕", tie: "≈", partial: "■", none: "·" };
     const mark = make("span", "ssd-mark", marks[kind]);
     mark.setAttribute("aria-hidden", "true");
     const body = make("div");
-    body.append(make("strong", "", word), ...lines.map((line) => make("span", "", line)));
+    const head = make("div", "ssd-verdict-head");
+    head.append(make("strong", "", word), ...lines.map((line) => make("span", "", line)));
+    body.append(head, ...(rows || []).map((row) => make("p", "ssd-verdict-row", row)));
     fill(root, mark, body);
   }
 
-  function firstParting(reference, lane) {
-    const length = Math.min(reference.tokens.length, lane.tokens.length);
+  // Where a lane's ids leave the reference's, as words; null where they never do.
+  function parting(reference, lane) {
+    const length = Math.max(reference.tokens.length, lane.tokens.length);
+    const own = (token) => (token ? JSON.stringify(token.own) : say("the_end"));
     for (let at = 0; at < length; at += 1) {
-      if (reference.tokens[at].id !== lane.tokens[at].id) {
+      const [theirs, ours] = [reference.tokens[at], lane.tokens[at]];
+      if (!theirs || !ours || theirs.id !== ours.id) {
         return say("parts_at", {
-          lane: laneName(lane.method), n: at + 1,
-          a: JSON.stringify(lane.tokens[at].own), b: JSON.stringify(reference.tokens[at].own),
+          lane: laneName(lane.method), n: at + 1, a: own(ours), b: own(theirs),
         });
       }
     }
     return null;
   }
 
-  function draw(lanes, summary, isPartial) {
-    if (!summary) return set("none", "", [say("verdict_idle")]);
+  // What the judge measured where the ids part.
+  function measured(shown, lane) {
+    const found = shown.verdicts.filter((each) => each.method === lane.method);
+    return found.filter((each) => each.gap !== null && each.error !== null).map((each) =>
+      say("gap_and_noise", {
+        lane: laneName(lane.method), gap: each.gap.toPrecision(3), error: each.error.toPrecision(3),
+      }));
+  }
+
+  function draw(lanes, shown) {
+    if (!shown) return set("none", "", [say("verdict_idle")]);
+    const { summary } = shown;
     const reference = lanes.find((lane) => lane.method === summary.reference);
     const others = lanes.filter((lane) => lane !== reference && lane.tokens.length);
-    if (!reference) return set("none", say("no_verdict"), [say("no_reference")]);
-    if (!others.length) return set("none", say("no_verdict"), [say("alone")]);
-    const partings = others.map((lane) => firstParting(reference, lane)).filter(Boolean);
-    if (isPartial) {
-      return set("partial", say("partial"), partings.length ? partings : [say("agree_so_far")]);
+    if (!reference || !reference.tokens.length) {
+      return set("none", say("no_verdict"), [say("no_reference")]);
     }
-    const count = (name) => others.reduce((sum, lane) => {
-      const method = summary.methods[lane.method];
-      return sum + ((method && method.verdicts && method.verdicts[name]) || 0);
-    }, 0);
-    const judged = others.filter((lane) => (summary.methods[lane.method] || {}).verdicts);
+    if (!others.length) return set("none", say("no_verdict"), [say("alone")]);
+    const of = (lane) => summary.methods[lane.method] || {};
+    const judged = others.filter((lane) => of(lane).verdicts);
+    if (isPartial(shown)) {
+      const short = judged.map((lane) => partingSoFar(reference, lane)).filter(Boolean);
+      return set("partial", say("partial"), short.length ? short : [say("agree_so_far")]);
+    }
+    const count = (name) => judged.reduce((sum, lane) => sum + (of(lane).verdicts[name] || 0), 0);
     const lines = [...new Set(judged.map((lane) => facts(reference, lane, summary)))];
-    if (count("BUG")) set("bug", say("bug"), [...partings, ...lines]);
-    else if (count("NEAR-TIE")) set("tie", say("near_tie"), [...partings, ...lines]);
-    else if (count("IDENTICAL")) set("identical", say("identical"), lines);
-    else set("none", say("no_verdict"), [...partings, ...lines]);
+    const rows = others.flatMap((lane) =>
+      [parting(reference, lane), ...measured(shown, lane)].filter(Boolean));
+    const kind = count("BUG") ? "bug" : count("NEAR-TIE") ? "tie"
+      : count("IDENTICAL") ? "identical" : "none";
+    const word = { bug: "bug", tie: "near_tie", identical: "identical", none: "no_verdict" }[kind];
+    if (kind === "bug") {
+      const bad = shown.verdicts.filter((each) => each.verdict === "BUG");
+      rows.push(...bad.map((each) => laneName(each.method) + ": " + each.reason));
+    }
+    set(kind, say(word), lines, rows);
+  }
+
+  function partingSoFar(reference, lane) {
+    const length = Math.min(reference.tokens.length, lane.tokens.length);
+    const cut = (each) => ({ ...each, tokens: each.tokens.slice(0, length) });
+    return parting(cut(reference), cut(lane));
   }
 
   function facts(reference, lane, summary) {
     const n = Math.max(reference.tokens.length, lane.tokens.length);
     const k = lane.tokens.filter((token, at) =>
       reference.tokens[at] && reference.tokens[at].id === token.id).length;
-    const rows = (summary.methods[lane.method] || {}).logit_rows_equal;
+    const rows = summary.methods[lane.method].logit_rows_equal;
     const words = [say("tokens_equal", { k, n })];
     if (rows) words.push(say("rows_equal", { k: rows[0], n: rows[1] }));
     return words.join(language() === "en" ? "; " : "；");

@@ -1,0 +1,64 @@
+"""From a record file to what the page shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from compare.digest import Digests
+from compare.metrics import summary
+from compare.page.shown import Shown, Source
+from compare.record_file import RecordReader, VerdictRecord
+from compare.record_words import Bytewise, words_of
+from compare.records import Json, RunRecord
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A record file that has been read through and found good.
+
+    `prompt_ids`: those of its prompts with a run that did not fail, in the file's order.
+    """
+
+    path: Path
+    environment: Json
+    prompt_ids: tuple[str, ...]
+
+
+def opened(path: Path) -> Opened:
+    """The file at `path`, read as a stream. Raises ValueError naming what is wrong in it."""
+    reader = RecordReader(path)
+    found: dict[str, None] = {}
+    for line in reader.lines():
+        if isinstance(line, RunRecord) and line.error is None:
+            found[line.key.prompt_id] = None
+    if not found:
+        raise ValueError("the file has no run that succeeded: there is nothing to show")
+    return Opened(path, reader.environment(), tuple(found))
+
+
+def shown_of(
+    file: Opened, prompt_id: str, source: Source, words: Callable[[list[Json]], Mapping[int, str]]
+) -> Shown:
+    """One prompt of a file as the page shows it. `words`: what the ids in records say."""
+    digests, records, verdicts = Digests(), list[Json](), list[Json]()
+    for line in RecordReader(file.path).lines():
+        if line.key.prompt_id != prompt_id:
+            continue
+        digests.add(line)
+        (verdicts if isinstance(line, VerdictRecord) else records).append(line.to_json())
+    return Shown(
+        environment=file.environment,
+        records=records,
+        verdicts=verdicts,
+        summary=summary(file.environment, digests),
+        words=words(records),
+        source=source,
+        name=prompt_id,
+    )
+
+
+def words_with(codec: Bytewise | None) -> Callable[[list[Json]], Mapping[int, str]]:
+    """What ids say under `codec`; nothing is known without one."""
+    return lambda records: {} if codec is None else words_of(records, codec)
