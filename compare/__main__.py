@@ -1,4 +1,4 @@
-"""`python -m compare run | summary | verify | soak`."""
+"""`python -m compare run | summary | verify | bench | ablate | soak`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from compare import cli, cli_checks
+from compare import cli, cli_bench, cli_checks
 from compare.naming import DEFAULT_METHODS
 from ssd.commands import Parser, add_shared_options, run_command
 
@@ -53,7 +53,32 @@ def _parser() -> argparse.ArgumentParser:
     soak.add_argument("--out", type=Path, metavar="RUN.jsonl")
     add_shared_options(soak)
     soak.set_defaults(run=cli_checks.soak)
+    _add_benches(commands)
     return parser
+
+
+def _add_benches(commands: argparse._SubParsersAction[Parser]) -> None:
+    bench = commands.add_parser("bench", help="ratios of one interleaved run, greedy and sampled")
+    bench.add_argument("--paper", action="store_true", help="the paper's tables, with this pair")
+    bench.add_argument("--suite", help="default: quick, with --paper humaneval")
+    bench.add_argument("--chains", metavar="1,2,3", help="chain lengths to try, default 1 to 8")
+    bench.add_argument("--out", type=Path, default=Path("bench.jsonl"), metavar="RUN.jsonl")
+    bench.set_defaults(run=cli_bench.bench)
+
+    ablate = commands.add_parser("ablate", help="tree size x depth x second stage x temperature")
+    ablate.add_argument("--suite", default="quick")
+    ablate.add_argument("--sizes", metavar="4,12,auto", help="nodes a round, default 4,12,24")
+    ablate.add_argument("--depths", metavar="3,10,auto", help="default 3,10")
+    ablate.add_argument("--sources", metavar="none,katz,match,both", help="default: all of them")
+    ablate.add_argument("--temperatures", default="0,1", metavar="0,1")
+    ablate.add_argument("--out", type=Path, default=Path("ablate.jsonl"), metavar="RUN.jsonl")
+    ablate.set_defaults(run=cli_bench.ablate)
+
+    for command in (bench, ablate):
+        command.add_argument("--limit", type=_whole, metavar="N", help="only the first N prompts")
+        command.add_argument("--repeats", type=_whole, default=1, metavar="R")
+        command.add_argument("--resume", action="store_true", help="go on with existing outputs")
+        add_shared_options(command)
 
 
 def _whole(text: str) -> int:

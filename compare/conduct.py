@@ -30,7 +30,10 @@ _PAIR_MUST_MATCH = ("pair", "device", "hardware", "threads", "precision", "numer
 
 @dataclass(frozen=True)
 class Part:
-    """What goes into one record file; the rest of a plan is known once the models are loaded."""
+    """What goes into one record file; the rest of a plan is known once the models are loaded.
+
+    `optional`: methods that are left out, with a word, where they cannot run here.
+    """
 
     path: Path
     suite: Suite
@@ -38,6 +41,7 @@ class Part:
     settings: Settings
     repeats: int = 1
     has_details: bool = False
+    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,9 +112,16 @@ def conduct(plan: Plan, bench: Bench, writer: RecordWriter, path: Path) -> Done:
 
 
 def _plan(part: Part, bench: Bench, options: Options) -> Plan:
-    told = {name: bench.settings_of(name) for name in part.methods}
+    told: dict[str, Any] = {}
+    for name in part.methods:
+        try:
+            told[name] = bench.settings_of(name)
+        except ValueError as lack:
+            if name not in part.optional:
+                raise
+            say(f"{name} is left out: {lack}")
     header = environment(bench.pair, options, part.settings, part.suite, told)
-    return Plan(part.suite, part.methods, part.settings, part.repeats, header, part.has_details)
+    return Plan(part.suite, tuple(told), part.settings, part.repeats, header, part.has_details)
 
 
 def _opened(path: Path, old: dict[str, Any] | None, plan: Plan) -> RecordWriter:

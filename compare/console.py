@@ -41,10 +41,11 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 
 def check_counts(args: argparse.Namespace) -> None:
-    """Raises ValueError where `--limit` or `--repeats` is less than 1."""
+    """Raises ValueError where a number of prompts, repeats, nodes or a chain is out of range."""
     for name in ("limit", "repeats"):
         if (value := getattr(args, name)) is not None and value < 1:
             raise ValueError(f"--{name} must be 1 or more, got {value}")
+    commands.guessing_from(args)
 
 
 def check_out(path: Path, *, may_exist: bool) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compare.baseline_record import Round, Rounds, baseline_record
+from compare.naming import LLAMA_MISSING, LLAMA_PACKAGE
 from ssd.stop import StopCheck
 
 if TYPE_CHECKING:
@@ -29,11 +30,17 @@ _SEEDS = 2**32 - 1  # the largest 32-bit seed asks llama.cpp for a random one
 
 
 def _package() -> Any:
-    return importlib.import_module("llama_cpp")
+    try:
+        return importlib.import_module(LLAMA_PACKAGE)
+    except ModuleNotFoundError as error:
+        raise ValueError(LLAMA_MISSING) from error
 
 
 class LlamaCpp:
-    """The method `llama-cpp`. Loads on first use. `package`: gives the module `llama_cpp`."""
+    """The method `llama-cpp`. Loads on first use.
+
+    `package`: gives the module `llama_cpp`; raises ValueError where there is none.
+    """
 
     def __init__(self, pair: LoadedPair, package: Callable[[], Any] = _package) -> None:
         self._pair, self._package = pair, package

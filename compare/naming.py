@@ -30,7 +30,12 @@ BASELINES = ("hf-generate", "hf-assisted", "hf-lookup", LLAMA_CPP)
 METHODS = (*OURS, *BASELINES)
 DEFAULT_METHODS = (REFERENCE, "speculative", "staged")
 
-_PACKAGE = "llama_cpp"
+LLAMA_PACKAGE = "llama_cpp"
+LLAMA_MISSING = (
+    f"{LLAMA_CPP} needs the package llama-cpp-python, which is not installed: "
+    "pip install llama-cpp-python (it compiles for some minutes), or leave it out"
+)
+
 _SIZES: dict[str, tuple[str, ...]] = {
     "speculative": ("chain",),
     "speculative-rejection": ("chain",),
@@ -112,19 +117,11 @@ def check_methods(
         method = Method.parse(name)
         if names.count(name) > 1:
             raise ValueError(f"the method {name} is named more than once: name it once")
-        if method.name == LLAMA_CPP and not is_installed(_PACKAGE):
-            raise ValueError(
-                f"{LLAMA_CPP} needs the package llama-cpp-python, which is not installed: "
-                "pip install llama-cpp-python (it compiles for some minutes), or leave it out"
-            )
+        if method.name == LLAMA_CPP and not is_installed(LLAMA_PACKAGE):
+            raise ValueError(LLAMA_MISSING)
         if method.values:
             _check_sizes(method)
     return tuple(names)
-
-
-def has_llama(is_installed: Callable[[str], bool] = _is_installed) -> bool:
-    """Whether the package that `llama-cpp` needs is there."""
-    return is_installed(_PACKAGE)
 
 
 def _check_sizes(method: Method) -> None:

@@ -42,7 +42,7 @@ def table(summary: Mapping[str, Any]) -> str:
 
     Below it the table without looping answers where there are any, and a word on a noisy machine.
     """
-    parts = [_title(summary["environment"]), methods_table(summary["methods"])]
+    parts = [title(summary["environment"]), methods_table(summary["methods"])]
     if summary["without_looping"] is not None:
         parts += [looping_words(summary), methods_table(summary["without_looping"])]
     if summary["noise"]["is_noisy"]:
@@ -53,7 +53,7 @@ def table(summary: Mapping[str, Any]) -> str:
 def tables_by(summary: Mapping[str, Any], by: By) -> str:
     """The summary by category, or each method's speed-ups by prompt, the slowest first."""
     parts = _by_category(summary) if by == "category" else _by_prompt(summary)
-    return "\n\n".join([_title(summary["environment"]), *parts])
+    return "\n\n".join([title(summary["environment"]), *parts])
 
 
 def methods_table(methods: Mapping[str, Mapping[str, Any]]) -> str:
@@ -62,9 +62,7 @@ def methods_table(methods: Mapping[str, Mapping[str, Any]]) -> str:
     return grid([_HEADS, *rows], left=(0, len(_HEADS) - 2))
 
 
-def method_cells(
-    name: str, data: Mapping[str, Any], words: Words = WORDS
-) -> dict[str, str]:
+def method_cells(name: str, data: Mapping[str, Any], words: Words = WORDS) -> dict[str, str]:
     """A method's row, by the heads of its columns."""
     speedup, end_to_end, rows = (
         data[key] for key in ("speedup", "end_to_end_speedup", "logit_rows_equal")
@@ -140,7 +138,7 @@ def verdict_words(data: Mapping[str, Any], words: Words = WORDS) -> str:
 
 
 def grid(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
-    """Lines of cells, to the left in the columns of `left`, else to the right."""
+    """Lines of the cells of `rows`, to the left in the columns of `left`, else to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -151,7 +149,7 @@ def grid(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
     )
 
 
-def _title(environment: Mapping[str, Any]) -> str:
+def title(environment: Mapping[str, Any]) -> str:
     pair, settings = environment.get("pair", {}), environment.get("settings", {})
     suite = environment.get("suite", {})
     parts = (

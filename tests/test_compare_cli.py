@@ -34,6 +34,10 @@ def _file(folder: Path, *lines: Line) -> Path:
     ("options", "word"),
     [
         ("--limit 0", "--limit"),
+        ("--nodes 1000", "nodes must be auto or 0 to 127"),
+        ("--chain -1", "chain must be auto or 0 to 127"),
+        ("--methods speculative:1000", "chain must be auto or 0 to 127"),
+        ("--methods speculative:x", "whole number"),
         ("--limit x", "whole number"),
         ("--repeats 0", "--repeats"),
         ("--methods magic", "magic"),
