@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from compare.lock import machine_lock
+from compare.lock import MachineLock, machine_lock
 from compare.methods import Task
 from compare.naming import BASELINES, check_methods
 from compare.record_file import Line, VerdictRecord
@@ -240,6 +240,21 @@ def test_two_timed_runs_wait_for_each_other(tmp_path: Path) -> None:
         order.append("first")
     thread.join(60)
     assert order == ["first", "second"]
+
+
+def test_the_lock_can_be_polled(tmp_path: Path) -> None:
+    first, second = MachineLock(tmp_path / "lock"), MachineLock(tmp_path / "lock")
+    assert first.poll() and first.poll() and not second.poll()
+    second.release()  # what is not held is not taken from its holder
+    assert not second.poll()
+    first.release()
+    assert second.poll() and not first.poll()
+    second.release()
+    with first:
+        assert not second.poll()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot be taken"):
+        MachineLock(tmp_path / "file" / "lock").poll()
 
 
 def test_a_killed_run_leaves_no_lock_behind(tmp_path: Path) -> None:
