@@ -7,12 +7,13 @@ import sys
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
-from compare.engine import PAIR_NAMES, open_engine
+from compare.engine import PAIR_NAMES, codec_of, open_engine
 from compare.job import Limits
 from compare.lab import Lab
 from compare.lock import machine_lock
 from compare.naming import OURS
 from compare.page.build import build, launch_settings
+from compare.zero_gpu import borrower
 
 METHODS = (*OURS, "hf-generate")
 
@@ -22,7 +23,7 @@ def main() -> int:
     try:
         limits = Limits.from_environment(os.environ, PAIR_NAMES)
         port = int(os.environ.get("GRADIO_SERVER_PORT", "7860"))
-        page = build(Lab(open_engine, METHODS, limits, machine_lock))
+        page = build(Lab(open_engine, METHODS, limits, machine_lock, borrower()), codec_of)
         is_space = "SPACE_ID" in os.environ
         host = os.environ.get("GRADIO_SERVER_NAME", "0.0.0.0" if is_space else "127.0.0.1")
         _, url, _ = page.launch(

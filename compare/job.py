@@ -25,6 +25,7 @@ class Limits:
     max_lanes: int = 8
     max_repeats: int = 5
     time_budget_s: float = 300.0
+    suite_budget_s: float = 1800.0
     pairs: tuple[str, ...] = ("smollm2-135m",)
 
     @classmethod
@@ -54,8 +55,9 @@ LIMIT_VARIABLES = {
     "SSD_MAX_LANES": "max_lanes",
     "SSD_MAX_REPEATS": "max_repeats",
     "SSD_TIME_BUDGET": "time_budget_s",
+    "SSD_SUITE_BUDGET": "suite_budget_s",
 }
-"""What the owner of a server may set, each a whole number above 0; the budget is in seconds."""
+"""What the owner of a server may set, each a whole number above 0; budgets are in seconds."""
 
 
 def _number(name: str, text: str) -> int:
@@ -79,7 +81,7 @@ class Job:
 
     `methods`: names of `compare.naming`, sizes included. `repeats`: how often each runs;
     `first_repeat`: the number of the first one. `prompt_id`, `category` and `is_raw` (no chat
-    template) are a suite's. `has_details`: whether one lane's record gets details for the step view.
+    template) are a suite's. `has_details`: whether the stepped lane's record gets details.
     """
 
     prompt: str

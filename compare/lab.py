@@ -5,41 +5,34 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 
 from compare.job import (
     Ended,
-    EndReason,
     Engine,
     Failed,
     Job,
-    Judging,
-    Lane,
-    LaneEnded,
     Limits,
     MachineBusy,
     Message,
     Outcome,
-    Record,
     Refused,
-    Repeating,
     Report,
     Setup,
     Started,
-    Told,
     Waiting,
 )
+from compare.lab_run import Run
 from compare.lab_task import Line, Task
 from compare.naming import base_name, check_methods
 
 _ENGINES_KEPT = 2
-STEPPED = ("staged", "tree", "lookup", "speculative", "replay")
 _log = logging.getLogger(__name__)
 
 Alone = Callable[[Callable[[], None]], AbstractContextManager[None]]
+Work = Callable[[Job, int], Generator[Message, None, None]]
 
 
 @contextmanager
@@ -61,10 +54,18 @@ class Lab:
         methods: Sequence[str],
         limits: Limits,
         alone: Alone = no_lock,
+        borrow: Callable[[Work], Work] | None = None,
     ) -> None:
-        """`alone` keeps other programs' timed runs off the machine while a job has it."""
+        """`alone` keeps other programs' timed runs off the machine while a job has it.
+
+        `borrow` wraps the work of a job where the device is lent for one call only, which then
+        happens in another process: it takes and gives plain data, and Stop ends it from outside.
+        """
         self.methods, self.limits = tuple(methods), limits
         self._open_engine, self._alone = open_engine, alone
+        self._is_remote = borrow is not None
+        self._borrowed: Work = self._work if borrow is None else borrow(self._work)
+        self._current: Task[Message] = Task()
         self._engines: dict[Setup, Engine] = {}
         self._line = Line(limits.max_queue)
         self._jobs: SimpleQueue[tuple[Job, Task[Message]]] = SimpleQueue()
@@ -72,7 +73,7 @@ class Lab:
         self._tasks: dict[str, Task[Message]] = {}
         threading.Thread(target=self._serve, name="engine", daemon=True).start()
 
-    def run(self, job: Job, visitor: str = "") -> Iterator[tuple[Message, ...]]:
+    def run(self, job: Job, visitor: str = "") -> Generator[tuple[Message, ...], None, None]:
         """What happens to `job`, in batches of about a tenth of a second, some of them empty.
 
         Closing the iterator stops the job. `visitor` is the name by which `stop` finds it.
@@ -160,9 +161,22 @@ class Lab:
         with self._alone(lambda: task.put(MachineBusy())):
             if task.is_stopped:
                 return
-            engine = self._engine(job.setup, task)
-            task.begin()
-            _Run(engine, job, task, self.limits).make(next(self._turns))
+            self._current = task
+            messages = self._borrowed(job, next(self._turns))
+            for message in messages:
+                if isinstance(message, Started):
+                    task.begin()
+                task.put(message)
+                if self._is_remote and task.is_stopped:
+                    messages.close()
+                    task.put(Ended("stopped", (), Outcome()))
+                    return
+
+    def _work(self, job: Job, shift: int) -> Generator[Message, None, None]:
+        """All of a job. `shift`: which of its methods comes first."""
+        task = self._current
+        engine = self._engine(job.setup, task)
+        yield from Run(engine, job, self.limits, lambda: task.is_stopped).messages(shift)
 
     def _engine(self, setup: Setup, task: Task[Message]) -> Engine:
         """The engine for `setup`, from the few that are kept or loaded now."""
@@ -170,77 +184,10 @@ class Lab:
         if engine is None:
             while len(self._engines) >= _ENGINES_KEPT:
                 del self._engines[next(iter(self._engines))]
-            engine = self._open_engine(setup, task.put)
+            report = task.ignore if self._is_remote else task.put
+            engine = self._open_engine(setup, report)
         self._engines[setup] = engine
         return engine
-
-
-class _Run:
-    """A job with the device: its lanes in turn, until they end, Stop or the deadline."""
-
-    def __init__(self, engine: Engine, job: Job, task: Task[Message], limits: Limits) -> None:
-        self._engine, self._job, self._task = engine, job, task
-        self._deadline = time.monotonic() + limits.time_budget_s
-        self._max_prompt_tokens = limits.max_prompt_tokens
-        self._records: list[Record] = []
-        self._answer: tuple[int, ...] = ()
-        self._is_cut = False
-
-    def make(self, shift: int) -> None:
-        """All of it, the first of the methods being number `shift`."""
-        engine, job, task = self._engine, self._job, self._task
-        orders = [_rotated(job.methods, shift + repeat) for repeat in range(job.repeats)]
-        num_prompt_tokens = engine.num_prompt_tokens(job)
-        if num_prompt_tokens > self._max_prompt_tokens:
-            raise ValueError(
-                f"the prompt has {num_prompt_tokens} tokens: shorten it to "
-                f"{self._max_prompt_tokens} or fewer"
-            )
-        task.put(Started(orders[0], num_prompt_tokens, engine.environment(job)))
-        engine.warm_up(orders[0])
-        for repeat, methods in enumerate(orders):
-            if repeat and not self._is_cancelled():
-                task.put(Repeating(repeat + 1, job.repeats))
-            for method in methods:
-                if not self._is_cancelled():
-                    self._lane(method, repeat)
-        task.put(Judging())
-        order = {method: at for at, method in enumerate(job.methods)}
-        self._records.sort(key=lambda record: (record["repeat"], order[record["method"]]))
-        outcome = engine.conclude(job, self._records)
-        task.put(Ended(self._reason(), tuple(self._records), outcome))
-
-    def _lane(self, method: str, repeat: int) -> None:
-        """Run one lane; what it says is told the first time only."""
-        number = self._job.first_repeat + repeat
-        has_details = self._job.has_details and number == 0 and method == stepped(self._job.methods)
-        lane = Lane(method, number, self._answer, has_details, self._is_cancelled)
-        for told in self._engine.lane(lane, self._job):
-            if not isinstance(told, Told | LaneEnded):
-                self._records.append(told)
-                if told["error"] is None and told["finish_reason"] != "cancelled":
-                    self._answer = self._answer or tuple(told["token_ids"])
-            elif repeat == 0:
-                self._task.put(told)
-
-    def _is_cancelled(self) -> bool:
-        self._is_cut = self._is_cut or self._task.is_stopped or time.monotonic() > self._deadline
-        return self._is_cut
-
-    def _reason(self) -> EndReason:
-        if not self._is_cut:
-            return "finished"
-        return "stopped" if self._task.is_stopped else "budget"
-
-
-def stepped(methods: Sequence[str]) -> str | None:
-    """The method whose rounds the step view shows, None where none of them guesses."""
-    return next((each for name in STEPPED for each in methods if base_name(each) == name), None)
-
-
-def _rotated(methods: tuple[str, ...], by: int) -> tuple[str, ...]:
-    by %= len(methods)
-    return methods[by:] + methods[:by]
 
 
 def _sentence(error: ValueError) -> str:

@@ -65,6 +65,9 @@ class Task(Generic[Message]):
                 continue
             return
 
+    def ignore(self, message: Message) -> None:
+        """Nothing: for a worker whose words from another process nobody reads."""
+
     def take(self) -> tuple[Message, ...]:
         """The messages of the next tenth of a second, or what is left where the worker is done."""
         deadline = time.monotonic() + _BATCH_S

@@ -139,7 +139,15 @@ def _step(method: str, root: int, ids: range, now: float) -> Step:
     share = 0.001 * len(ids)
     seconds = StageSeconds(share / 2, share / 2, 0.013, 0.004)
     path = tuple(range(1, len(guessed) + 1))
-    return Step(tuple(ids), (*guessed, "target"), tree, Verdict(path, ids[-1]), 1, seconds, now)
+    return Step(
+        tuple(ids),
+        (*guessed, "target"),
+        tree,
+        Verdict(path, ids[-1]),
+        len(guessed[:1]),
+        seconds,
+        now,
+    )
 
 
 def _details(tokens: Sequence[int], path: Sequence[int]) -> StepDetails:

@@ -9,7 +9,7 @@ import gradio as gr
 
 from compare.job import Ended, Failed, Job, Message, Refused, Started
 from compare.lab import Lab
-from compare.page.callbacks import check_seed
+from compare.page.callbacks import check_seed, whole_number
 from ssd.sampling import Sampling
 
 
@@ -32,11 +32,16 @@ def compare_endpoint(lab: Lab) -> Callable[..., dict[str, Any]]:
         """
         try:
             job = Job(
-                prompt=prompt,
+                prompt=_text(prompt),
                 methods=tuple(name.strip() for name in methods.split(",") if name.strip()),
-                sampling=Sampling(temperature, top_k, top_p, repetition_penalty),
+                sampling=Sampling(
+                    float(temperature),
+                    whole_number("top_k", top_k),
+                    float(top_p),
+                    float(repetition_penalty),
+                ),
                 seed=check_seed(seed),
-                max_new_tokens=max_new_tokens,
+                max_new_tokens=whole_number("max_new_tokens", max_new_tokens),
             )
         except (ValueError, TypeError, AttributeError) as error:
             raise _error(f"{error}.") from None
@@ -65,6 +70,12 @@ def _answer(messages: list[Message]) -> dict[str, Any]:
             case Ended():
                 raise _error("The time budget is used up: ask for fewer tokens or methods.")
     raise _error("The run failed on the server; please try again.")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"the prompt must be text, got {value!r:.60}")
+    return value
 
 
 def _error(sentence: str) -> gr.Error:

@@ -19,7 +19,7 @@ A script drives the controls by the address: `location.hash = "#prompt=...&tempe
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
@@ -32,16 +32,19 @@ from compare.page.callbacks import Callbacks
 from compare.page.charts_tab import charts_tab
 from compare.page.labels import i18n
 from compare.page.learn_tab import learn_tab
-from compare.page.race_tab import race_tab
+from compare.page.race_tab import Race, race_tab
+from compare.page.share_bar import ShareBar, share_bar
 from compare.page.step_tab import step_tab
 from compare.page.theme import theme
 from compare.page.view import STYLES
+from compare.record_words import Bytewise
 
+_TABS = ("race", "step", "charts", "benchmark", "learn")
 _TITLE = '<div class="ssd-title"><h1>Staged speculative decoding lab</h1></div>'
 
 
-def build(lab: Lab) -> gr.Blocks:
-    """The page on `lab`, its queue set up."""
+def build(lab: Lab, codec_of: Callable[[str], Bytewise | None] = lambda pair: None) -> gr.Blocks:
+    """The page on `lab`, its queue set up. `codec_of`: the tokenizer of a pair, if at hand."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     num_threads = lab.limits.max_queue + 1
     page: gr.Blocks = gr.Blocks(
@@ -51,38 +54,21 @@ def build(lab: Lab) -> gr.Blocks:
     )
     with page:
         gr.HTML(html_template=_TITLE, js_on_load=None, apply_default_css=False)
-        with gr.Tabs(elem_id="ssd-tabs"):
-            with gr.Tab(i18n("tab_race"), id="race", elem_id="ssd-tab-race"):
-                race = race_tab(lab)
-            with gr.Tab(i18n("tab_step"), id="step", elem_id="ssd-tab-step"):
-                step_tab()
-            with gr.Tab(i18n("tab_charts"), id="charts", elem_id="ssd-tab-charts"):
-                charts = charts_tab()
-            with gr.Tab(i18n("tab_benchmark"), id="benchmark", elem_id="ssd-tab-benchmark"):
-                benchmark_tab(lab)
-            with gr.Tab(i18n("tab_learn"), id="learn", elem_id="ssd-tab-learn"):
-                learn_tab()
-        callbacks = Callbacks(lab, (charts.follower,))
-        started = gr.on(
-            [race.run.click, race.prompt.submit],
-            callbacks.run,
-            [race.prompt, *race.settings],
-            [race.view, race.run, race.stop, *callbacks.outputs],
-            show_progress="hidden",
-            concurrency_id="engine",
-            concurrency_limit=num_threads,
-            api_visibility="private",
-            trigger_mode="once",
-        )
-        assert started is not None
-        cosmetic: dict[str, Any] = {
-            "queue": False,
-            "show_progress": "hidden",
-            "api_visibility": "private",
-        }
-        page.load(callbacks.first, None, callbacks.outputs, **cosmetic)
-        race.view.recorded(callbacks.recorded, None, callbacks.outputs, **cosmetic)
-        race.stop.click(callbacks.stop, **cosmetic)
+        with gr.Tabs(elem_id="ssd-tabs", overflow_behavior="wrap"):
+            tabs = {name: _tab(name) for name in _TABS}
+        with tabs["race"]:
+            race = race_tab(lab)
+        with tabs["step"]:
+            step_tab()
+        with tabs["charts"]:
+            charts = charts_tab()
+        with tabs["benchmark"]:
+            benchmark_tab(lab, charts.entropy)
+        with tabs["learn"]:
+            learn_tab()
+        bar = share_bar(race.controls, tabs)
+        callbacks = Callbacks(lab, (charts.follower,), codec_of)
+        _connect(page, race, bar, callbacks, num_threads)
         api(
             compare_endpoint(lab),
             api_name="compare",
@@ -91,6 +77,36 @@ def build(lab: Lab) -> gr.Blocks:
         )
     page.queue(max_size=4 * num_threads, api_open=True)
     return page
+
+
+def _tab(name: str) -> gr.Tab:
+    tab: gr.Tab = gr.Tab(i18n(f"tab_{name}"), id=name, elem_id=f"ssd-tab-{name}")
+    return tab
+
+
+def _connect(
+    page: gr.Blocks, race: Race, bar: ShareBar, callbacks: Callbacks, num_threads: int
+) -> None:
+    """What happens when a visitor runs, stops, chooses a recorded run or imports one."""
+    drawn = callbacks.outputs
+    private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    started = gr.on(
+        [race.run.click, race.controls["prompt"].submit],  # type: ignore[attr-defined]
+        callbacks.run,
+        [*race.controls.values()],
+        [race.view, race.run, race.stop, *drawn],
+        concurrency_id="engine",
+        concurrency_limit=num_threads,
+        trigger_mode="once",
+        **private,
+    )
+    assert started is not None
+    race.stop.click(callbacks.stop, queue=False, **private)
+    page.load(callbacks.first, None, drawn, queue=False, **private)
+    race.view.recorded(callbacks.recorded, None, drawn, queue=False, **private)
+    imported = [race.view, bar.prompts, *drawn]
+    bar.upload.upload(callbacks.imported, [bar.upload, bar.prompts], imported, **private)
+    bar.prompts.input(callbacks.imported, [bar.upload, bar.prompts], imported, **private)
 
 
 def launch_settings() -> Mapping[str, Any]:

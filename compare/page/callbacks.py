@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import gradio as gr
@@ -13,10 +15,14 @@ from gradio.components import Component
 from compare.job import Ended, Job, Numerics, Refused, Setup, Started
 from compare.lab import Lab
 from compare.page import words
+from compare.page.reading import opened, shown_of, words_with
 from compare.page.recordings import recordings
 from compare.page.shown import Follower, Shown, Update
-from compare.page.stream import Stream
+from compare.page.stream import Stream, stream_of
+from compare.record_words import Bytewise
 from ssd.sampling import Sampling
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,29 +52,29 @@ class Fields:
             methods=tuple(map(self._sized, self.methods or ())),
             sampling=Sampling(
                 temperature=_number("the temperature", self.temperature),
-                top_k=_whole("top-k", self.top_k),
+                top_k=whole_number("top-k", self.top_k),
                 top_p=_number("top-p", self.top_p),
                 repetition_penalty=_number("the repetition penalty", self.repetition_penalty),
             ),
-            seed=check_seed(_whole("the seed", self.seed)),
-            max_new_tokens=_whole("new tokens", self.max_new_tokens),
-            nodes=_whole("guessed tokens a round", self.nodes) or None,
+            seed=check_seed(whole_number("the seed", self.seed)),
+            max_new_tokens=whole_number("new tokens", self.max_new_tokens),
+            nodes=whole_number("guessed tokens a round", self.nodes) or None,
             setup=Setup(self.pair, self.precision, cast(Numerics, self.numerics)),
-            repeats=_whole("repeats", self.repeats),
+            repeats=whole_number("repeats", self.repeats),
         )
 
     def _sized(self, method: str) -> str:
         """A method's name with what the controls say of it alone."""
-        chain = _whole("the chain", self.chain)
+        chain = whole_number("the chain", self.chain)
         if chain and method in ("speculative", "speculative-rejection"):
             return f"{method}:{chain}"
         return method if self.has_ngram or method != "staged" else "staged:auto:auto:none"
 
 
 def check_seed(seed: int) -> int:
-    """The seed itself. Raises ValueError outside 64 bits."""
-    if not 0 <= seed < 1 << 64:
-        raise ValueError(f"the seed must lie from 0 to 2^64 - 1, got {seed}")
+    """The seed itself. Raises ValueError where it is not a whole number of 64 bits."""
+    if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+        raise ValueError(f"the seed must be a whole number from 0 to 2^64 - 1, got {seed!r:.40}")
     return seed
 
 
@@ -78,7 +84,8 @@ def _number(name: str, value: float | None) -> float:
     return float(value)
 
 
-def _whole(name: str, value: float | None) -> int:
+def whole_number(name: str, value: float | None) -> int:
+    """The value as a whole number. Raises ValueError, naming it, where it is none of 0 or more."""
     number = _number(name, value)
     if not number.is_integer() or number < 0:
         raise ValueError(f"{name} must be a whole number of 0 or more, got {number:g}")
@@ -87,10 +94,15 @@ def _whole(name: str, value: float | None) -> int:
 
 @dataclass(frozen=True)
 class Callbacks:
-    """The page's callbacks on one lab. `followers`: what is drawn when another run is shown."""
+    """The page's callbacks on one lab.
+
+    `followers`: what is drawn when another run is shown; `codec_of`: the tokenizer of a pair, if it
+    is at hand.
+    """
 
     lab: Lab
     followers: Sequence[Follower]
+    codec_of: Callable[[str], Bytewise | None]
 
     @property
     def outputs(self) -> list[Component]:
@@ -102,7 +114,7 @@ class Callbacks:
         try:
             job = Fields(*values).job()
         except (ValueError, TypeError, OverflowError) as error:
-            yield self._refused(Job(prompt="", methods=()), str(error))
+            yield (self._refused(str(error)), _button(True), _button(False), *self._same())
             return
         yield from self._run(job, request)
 
@@ -136,23 +148,54 @@ class Callbacks:
         chosen = [shown for shown in recordings() if shown.name == name]
         return self.draw(chosen[0], request) if chosen else self._same()
 
+    def imported(
+        self, path: str | None, prompt_id: str | None, request: gr.Request
+    ) -> tuple[Update, ...]:
+        """The outputs of an import: the stream, the choice of a prompt, those of the followers.
+
+        Shows the prompt named, or the file's first. A file that is refused changes nothing else.
+        """
+        if path is None:
+            return self._same(2)
+        try:
+            file = opened(Path(path))
+            chosen = prompt_id if prompt_id in file.prompt_ids else file.prompt_ids[0]
+            pair = str((file.environment.get("pair") or {}).get("pair"))
+            shown = shown_of(file, chosen, "imported", words_with(self.codec_of(pair)))
+        except ValueError as error:
+            text = str(error).replace(path, Path(path).name)
+            return (self._refused(text), *self._same(1))
+        choice = gr.update(
+            choices=list(file.prompt_ids), value=chosen, visible=len(file.prompt_ids) > 1
+        )
+        return (stream_of(shown), choice, *self.draw(shown, request))
+
     def draw(self, shown: Shown, request: gr.Request) -> tuple[Update, ...]:
         """The followers' outputs for a run."""
         language = words.language(str(request.headers.get("accept-language", "")))
-        return tuple(
-            update for follower in self.followers for update in follower.draw(shown, language)
-        )
+        return tuple(update for each in self.followers for update in _drawn(each, shown, language))
 
-    def _refused(self, job: Job, sentence: str) -> tuple[Update, ...]:
-        stream = self._stream(job)
+    def _refused(self, sentence: str) -> str:
+        """A stream that holds nothing but a refusal."""
+        stream = self._stream(Job(prompt="", methods=()))
         stream.add(Refused(sentence[:1].upper() + sentence[1:] + "."))
-        return (stream.text, _button(True), _button(False), *self._same())
+        return stream.text
 
     def _stream(self, job: Job) -> Stream:
         return Stream(job, uuid.uuid4().hex, self.lab.limits.time_budget_s)
 
-    def _same(self) -> tuple[Update, ...]:
-        return _same(len(self.outputs))
+    def _same(self, more: int = 0) -> tuple[Update, ...]:
+        """The followers' outputs, and `more` others, as they are."""
+        return _same(len(self.outputs) + more)
+
+
+def _drawn(follower: Follower, shown: Shown, language: words.Language) -> Sequence[Update]:
+    """A follower's outputs; a figure that cannot be drawn does not take the run away."""
+    try:
+        return follower.draw(shown, language)
+    except Exception:
+        _log.exception("a run could not be drawn")
+        return _same(len(follower.outputs))
 
 
 def _button(is_on: bool) -> Update:

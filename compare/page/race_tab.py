@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import gradio as gr
 from gradio.components import Component
@@ -22,10 +23,9 @@ _MAX_NODES = 127
 
 @dataclass(frozen=True)
 class Race:
-    """The tab's components. `settings`: those after the prompt, as `callbacks.Fields` has them."""
+    """The tab's components. `controls`: by the names and in the order of `callbacks.Fields`."""
 
-    prompt: gr.Textbox
-    settings: tuple[Component, ...]
+    controls: Mapping[str, Component]
     run: gr.Button
     stop: gr.Button
     view: gr.HTML
@@ -35,15 +35,20 @@ def race_tab(lab: Lab) -> Race:
     """The tab's components, made where they stand."""
     with gr.Row(equal_height=False):
         with gr.Column(scale=3, min_width=300):
-            prompt, run, stop = _prompt()
+            prompt = _prompt()
+            chips = _chips()
+            run, stop = _buttons()
         with gr.Column(scale=2, min_width=300):
-            pair, *settings = _settings(lab.limits)
-    advanced = _advanced(lab)
-    return Race(prompt, (pair, *settings, *advanced), run, stop, race_view(DEFAULT_METHODS))
+            settings = _settings(lab.limits)
+    controls = {"prompt": prompt, **settings, **_advanced(lab)}
+    changed = [controls[name] for name in ("prompt", *words.CHIP_SETTINGS)]
+    for key, chip in chips.items():
+        chip.click(_setter(key), outputs=changed, queue=False, api_visibility="private")
+    return Race(controls, run, stop, race_view(DEFAULT_METHODS))
 
 
-def _prompt() -> tuple[gr.Textbox, gr.Button, gr.Button]:
-    prompt = gr.Textbox(
+def _prompt() -> gr.Textbox:
+    return gr.Textbox(
         value=words.PROMPTS["chip_code"],
         label=i18n("prompt"),
         placeholder=i18n("prompt_hint"),
@@ -51,23 +56,32 @@ def _prompt() -> tuple[gr.Textbox, gr.Button, gr.Button]:
         max_lines=12,
         elem_id="ssd-prompt",
     )
+
+
+def _chips() -> dict[str, gr.Button]:
     with gr.Row(elem_classes="ssd-chips"):
-        for key, text in words.PROMPTS.items():
-            chip = gr.Button(i18n(key), size="sm", variant="secondary", elem_id=f"ssd-{key}")
-            chip.click(_setter(text), outputs=prompt, queue=False, api_visibility="private")
+        return {
+            key: gr.Button(i18n(key), size="sm", variant="secondary", elem_id=f"ssd-{key}")
+            for key in words.PROMPTS
+        }
+
+
+def _buttons() -> tuple[gr.Button, gr.Button]:
     with gr.Row():
         run = gr.Button(i18n("run"), variant="primary", scale=3, min_width=120, elem_id="ssd-run")
         stop = gr.Button(
             i18n("stop"), variant="secondary", interactive=False, scale=1, elem_id="ssd-stop"
         )
-    return prompt, run, stop
+    return run, stop
 
 
-def _setter(text: str) -> Callable[[], str]:
-    return lambda: text
+def _setter(key: str) -> Callable[[], list[Any]]:
+    """What a chip puts into the prompt and the settings that go with it."""
+    values = [words.PROMPTS[key], *(words.chip_settings(key).values())]
+    return lambda: values
 
 
-def _settings(limits: Limits) -> tuple[Component, ...]:
+def _settings(limits: Limits) -> dict[str, Component]:
     """Pair, new tokens, temperature, top-k, top-p and seed."""
     pair = gr.Dropdown(
         list(limits.pairs),
@@ -103,10 +117,17 @@ def _settings(limits: Limits) -> tuple[Component, ...]:
         seed = gr.Number(
             0, label=i18n("seed"), precision=0, minimum=0, min_width=90, elem_id="ssd-seed"
         )
-    return pair, tokens, temperature, top_k, top_p, seed
+    return {
+        "pair": pair,
+        "tokens": tokens,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "seed": seed,
+    }
 
 
-def _advanced(lab: Lab) -> tuple[Component, ...]:
+def _advanced(lab: Lab) -> dict[str, Component]:
     """Lanes, precision, numerics, nodes, chain, repetition penalty, repeats and the N-gram."""
     default = [name for name in DEFAULT_METHODS if name in lab.methods]
     with gr.Accordion(i18n("advanced"), open=False, elem_id="ssd-advanced"):
@@ -134,7 +155,16 @@ def _advanced(lab: Lab) -> tuple[Component, ...]:
             )
             repeats = _whole("repeats", 1, lab.limits.max_repeats, value=1)
             ngram = gr.Checkbox(True, label=i18n("ngram"), elem_id="ssd-use-ngram")
-    return lanes, precision, numerics, nodes, chain, penalty, repeats, ngram
+    return {
+        "methods": lanes,
+        "precision": precision,
+        "numerics": numerics,
+        "nodes": nodes,
+        "chain": chain,
+        "penalty": penalty,
+        "repeats": repeats,
+        "ngram": ngram,
+    }
 
 
 def _whole(key: str, minimum: int, maximum: int, value: int = 0) -> gr.Number:

@@ -58,6 +58,10 @@ RACE: dict[str, tuple[str, str]] = {
         "Imported record, prompt {name}: {machine}, {date}, {versions}, commit {commit}.",
         "导入的记录，提示词 {name}：{machine}，{date}，{versions}，提交 {commit}。",
     ),
+    "file": (
+        "Replay of a run: {machine}, {date}, {versions}, commit {commit}.",
+        "一次运行的重放：{machine}，{date}，{versions}，提交 {commit}。",
+    ),
     "recorded_runs": ("Recorded runs", "录制的运行"),
     "chip_code": ("Code", "代码"),
     "chip_chat": ("Chat", "聊天"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import Any
 
 from compare.job import (
@@ -76,10 +77,10 @@ class Stream:
                 return {"type": "failed"}
 
 
-def whole(shown: Shown) -> str:
+def stream_of(shown: Shown) -> str:
     """A stream that tells of nothing but a finished run."""
-    head = _line({"type": "job", "name": f"{shown.source} {shown.name}"})
-    return head + _line(shown.message())
+    head = _line({"type": "job", "name": uuid.uuid4().hex})
+    return head + _line(shown.message()) + _line({"type": "ended", "reason": "finished"})
 
 
 def _told(message: Told) -> dict[str, Any]:

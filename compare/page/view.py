@@ -13,10 +13,11 @@ from typing import Any
 
 import gradio as gr
 
-from compare.lab import STEPPED
+from compare.lab_run import STEPPED
 from compare.page import words
 from compare.page.race_words import RACE
 from compare.page.recordings import recordings
+from compare.page.shown import Shown
 from compare.page.step_words import STEP
 
 WEB = Path(__file__).parent / "web"
@@ -39,10 +40,14 @@ def component(
     `dictionary` in the page's language; `constants` are theirs as JSON by name. The helpers of
     `dom.js` and `shared.js` come before them. `value` is read with `props.value`.
     """
+    return _view(name, script((*_COMMON, *scripts), dictionary, constants or {}), value)
+
+
+def _view(name: str, code: str, value: str | None = None) -> gr.HTML:
     return gr.HTML(
         value=value,
         html_template=f'<div class="ssd-view ssd-{name}" role="group"></div>',
-        js_on_load=script((*_COMMON, *scripts), dictionary, constants or {}),
+        js_on_load=code,
         apply_default_css=False,
         elem_id=f"ssd-{name}",
     )
@@ -69,14 +74,24 @@ def race_view(methods: Sequence[str]) -> gr.HTML:
     """The lanes, whose value is a stream of `compare.page.stream`. Its event `recorded` names the
     recorded run that was chosen; the first one is shown at once.
     """
-    recorded = [shown.message() for shown in recordings()]
-    constants = {"DEFAULT_METHODS": list(methods), "RECORDED": recorded}
-    return component("race", _RACE, _RACE_WORDS, constants)
+    return _view("race", race_script(methods, recordings()))
+
+
+def race_script(methods: Sequence[str], recorded: Sequence[Shown]) -> str:
+    """The script of the race view, with empty lanes of `methods` and the `recorded` runs in it."""
+    messages = [shown.message() for shown in recorded]
+    constants = {"DEFAULT_METHODS": list(methods), "RECORDED": messages}
+    return script((*_COMMON, *_RACE), _RACE_WORDS, constants)
 
 
 def step_view() -> gr.HTML:
     """One round at a time of the run that is shown."""
-    return component("step", _STEP, {**_RACE_WORDS, **STEP}, {"STEPPED": list(STEPPED)})
+    return _view("step", step_script())
+
+
+def step_script() -> str:
+    """The script of the step view."""
+    return script((*_COMMON, *_STEP), {**_RACE_WORDS, **STEP}, {"STEPPED": list(STEPPED)})
 
 
 _RACE_WORDS = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from compare.page.benchmark_words import BENCH_LABELS
+
 Language = Literal["en", "zh-CN"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh-CN")
 
@@ -23,6 +25,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "chip_translation": ("Translation", "翻译"),
     "chip_copy": ("Copy from the prompt", "抄写提示词"),
     "chip_loses": ("Where guessing loses", "猜不中的例子"),
+    "import": ("Import a record (.jsonl)", "导入记录（.jsonl）"),
+    "import_prompt": ("Prompt of the record", "记录中的提示词"),
     "run": ("Run", "运行"),
     "stop": ("Stop", "停止"),
     "new_tokens": ("New tokens", "生成词元数"),
@@ -81,6 +85,14 @@ PROMPTS: dict[str, str] = {
 }
 """The example prompts by chip."""
 
+CHIP_SETTINGS: dict[str, float] = {"temperature": 0, "chain": 0}
+"""What a chip sets beside the prompt."""
+
+
+def chip_settings(chip: str) -> dict[str, float]:
+    """The settings under which the chip's prompt shows what it is there for."""
+    return {"temperature": 1, "chain": 5} if chip == "chip_loses" else CHIP_SETTINGS
+
 
 def dictionary(words: dict[str, tuple[str, str]], language: Language) -> dict[str, str]:
     """`words` in one language."""
@@ -97,4 +109,4 @@ def language(accept: str) -> Language:
 def labels(language: Language) -> dict[str, str]:
     """The labels of Gradio's own components, the methods' names among them."""
     names = {f"method_{name}": pair for name, pair in METHODS.items()}
-    return dictionary({**LABELS, **names}, language)
+    return dictionary({**LABELS, **BENCH_LABELS, **names}, language)

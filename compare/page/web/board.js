@@ -12,6 +12,11 @@ const ROWS = [
   ["acceptance_rate", (m) => percent(m.acceptance_rate), false],
   ["bytes_per_token", (m, more) => bytesRead(m.bytes_per_token, more.baseBytes), false],
 ];
+// The glossary's names of the rows, where they are others.
+const TERMS = {
+  end_to_end_speedup: "end_to_end", time_to_first_token: "first_token", total: "end_to_end",
+  tokens_per_step: "tokens_per_pass", stages: "round",
+};
 const STAGES = ["prefill", "target", "draft", "ngram", "other"];
 
 function total(method) {
@@ -67,6 +72,13 @@ function makeBoard() {
   scroll.tabIndex = 0;
   root.append(title, scroll, note);
 
+  function rowLabel(key) {
+    const label = make("th");
+    label.scope = "row";
+    label.append(termLink(TERMS[key] || key, say("row_" + key)));
+    return label;
+  }
+
   function shares(method) {
     const cell = make("td");
     const whole = total(method);
@@ -104,8 +116,7 @@ function makeBoard() {
     const rows = ROWS.filter(([key]) => !isPartial(shown) || !key.includes("speedup"));
     const lines = rows.map(([key, write, best]) => {
       const row = make("tr");
-      const label = make("th", "", say("row_" + key));
-      label.scope = "row";
+      const label = rowLabel(key);
       const values = found.map((method) => (method ? method[key] : null));
       const top = Math.max(...values.filter((v) => typeof v === "number"));
       row.dataset.row = key;
@@ -116,9 +127,7 @@ function makeBoard() {
       return row;
     });
     const stages = make("tr");
-    const label = make("th", "", say("row_stages"));
-    label.scope = "row";
-    stages.append(label, ...found.map((m) => (m ? shares(m) : make("td", "", "–"))));
+    stages.append(rowLabel("stages"), ...found.map((m) => (m ? shares(m) : make("td", "", "–"))));
     const most = Math.max(...more.map((each) => each.repeats.length));
     note.textContent = most > 1 ? say("repeats_note", { n: most }) : "";
     fill(table, fill(make("thead"), head), fill(make("tbody"), ...lines, stages));

@@ -175,8 +175,9 @@ function read() {
 }
 
 translate();
-if (RECORDED.length) {
-  handlers.shown(RECORDED[0]);
+const opening = lab.opening || RECORDED[0];
+if (opening) {
+  handlers.shown(opening);
   handlers.ended({ reason: "finished" });
 }
 watch("value", read);

@@ -37,3 +37,36 @@ function onLanguage(translate) {
   new MutationObserver(translate).observe(
     document.documentElement, { attributes: true, attributeFilter: ["lang"] });
 }
+
+// The address's hash as names and values.
+function hashValues() {
+  return new URLSearchParams(location.hash.slice(1));
+}
+
+// Change some of the hash, null takes a name out; the page stays where it is in its history.
+function setAddress(changes) {
+  const address = hashValues();
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) address.delete(name);
+    else address.set(name, value);
+  }
+  const hash = address.toString();
+  history.replaceState(history.state, "", hash ? "#" + hash : location.pathname + location.search);
+  window.dispatchEvent(new Event("ssd-address"));
+}
+
+// Words that lead to their entry in the glossary, where the page has one.
+function termLink(term, text) {
+  if (!document.getElementById("ssd-tab-learn-button")) return make("span", "", text);
+  const link = make("a", "ssd-term-link", text);
+  link.href = "#tab=learn&term=" + term;
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    const address = hashValues();
+    address.set("tab", "learn");
+    address.set("term", term);
+    location.hash = address.toString();
+  });
+  return link;
+}
