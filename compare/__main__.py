@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from compare import cli, cli_bench, cli_checks
+from compare import cli, cli_bench, cli_checks, cli_files
 from compare.naming import DEFAULT_METHODS
 from ssd.commands import Parser, add_shared_options, run_command
 
@@ -47,6 +47,18 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--replay", action="store_true", help="decode every run again")
     verify.add_argument("--model-dir", type=Path, metavar="DIR")
     verify.set_defaults(run=cli_checks.verify)
+
+    diff = commands.add_parser("diff", help="two record files side by side")
+    diff.add_argument("first", type=Path, metavar="A.jsonl")
+    diff.add_argument("second", type=Path, metavar="B.jsonl")
+    diff.add_argument("--json", action="store_true")
+    diff.set_defaults(run=cli_files.diff)
+
+    report = commands.add_parser("report", help="a record file as one HTML page, CSV beside it")
+    report.add_argument("file", type=Path, metavar="RUN.jsonl")
+    report.add_argument("--out", type=Path, required=True, metavar="report.html")
+    report.add_argument("--language", choices=("en", "zh-CN"), default="en")
+    report.set_defaults(run=cli_files.report)
 
     soak = commands.add_parser("soak", help="compare many tokens over varied prompts and settings")
     soak.add_argument("--tokens", type=_whole, default=10_000, metavar="N")

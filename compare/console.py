@@ -50,9 +50,13 @@ def check_counts(args: argparse.Namespace) -> None:
 
 def check_out(path: Path, *, may_exist: bool) -> bool:
     """Whether the output is new. Raises ValueError where it exists or cannot be written."""
-    if path.is_dir():
+    try:
+        is_folder, exists = path.is_dir(), path.exists()
+    except OSError as error:  # a name too long, a folder that may not be looked into
+        raise ValueError(f"the output {path} cannot be written: {error.strerror}") from error
+    if is_folder:
         raise ValueError(f"the output {path} is a folder: name a file")
-    if path.exists():
+    if exists:
         if may_exist:
             return False
         raise ValueError(

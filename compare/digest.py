@@ -16,7 +16,8 @@ class Digest:
     """One run, its steps summed up.
 
     `tried`, `accepted`: nodes by depth whose parent was accepted, and those of them that were.
-    `entropy`: the target's in nats, the mean over the tokens where it is known.
+    `settled`: passes by how many tokens stood. `entropy`: the target's in nats, the mean over the
+    tokens where it is known.
     """
 
     key: RunKey
@@ -34,6 +35,7 @@ class Digest:
     tried: Counter[int]
     accepted: Counter[int]
     origins: Counter[str]
+    settled: Counter[int]
     bytes_read: int | None
     entropy: float | None
 
@@ -61,6 +63,7 @@ class Digest:
             tried=tried,
             accepted=accepted,
             origins=Counter({name: origins[name] for name in ORIGINS}),
+            settled=Counter(len(step.tokens) for step in record.steps),
             bytes_read=record.bytes_read,
             entropy=_mean_entropy(record.steps),
         )

@@ -162,12 +162,30 @@ def speedup(
     by_prompt: defaultdict[str, list[float]] = defaultdict(list)
     lengths: dict[str, int] = {}
     for run in digests.of_method(method):
-        reference = digests.runs.get(RunKey(over, run.key.prompt_id, run.key.repeat))
-        if reference is not None and reference.token_ids and run.token_ids:
+        reference = _counterpart(digests, run, over)
+        if reference is not None:
             by_prompt[run.key.prompt_id].append(ratio(reference, run))
             lengths[run.key.prompt_id] = len(reference.token_ids)
     medians = {name: statistics.median(ratios) for name, ratios in by_prompt.items()}
     return Ratio(medians, lengths)
+
+
+def ratios(digests: Digests, run: Digest) -> tuple[float, float] | None:
+    """The decode and the end-to-end speed-up of one run, None where there is nothing to compare."""
+    reference = _counterpart(digests, run, REFERENCE)
+    if reference is None:
+        return None
+    return _decode_ratio(reference, run), _end_to_end_ratio(reference, run)
+
+
+def _counterpart(digests: Digests, run: Digest, over: str) -> Digest | None:
+    """The run of the same prompt and repeat, where both have an answer and a time."""
+    found = digests.runs.get(RunKey(over, run.key.prompt_id, run.key.repeat))
+    if found is None or not all(
+        each.token_ids and each.seconds.decode > 0 for each in (found, run)
+    ):
+        return None
+    return found
 
 
 def decode_speedup(digests: Digests, method: str, over: str = REFERENCE) -> Ratio:

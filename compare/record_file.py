@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compare.record_details import number as finite
 from compare.records import SCHEMA, Json, RunKey, RunRecord
 
 _LINE_LIMIT_BYTES = 1 << 28
@@ -143,6 +144,10 @@ class RecordReader:
                 f"{self.path} has records of schema {data.get('schema')}, "
                 f"this version reads schema {SCHEMA}"
             )
+        try:
+            _check_environment(data)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{self.path}, line 1: {error}") from error
         return data
 
     def lines(self) -> Iterator[Line]:
@@ -195,6 +200,16 @@ class RecordReader:
         if not isinstance(data, dict):
             raise ValueError(f"{self.path}, line {number}: not a JSON object")
         return data
+
+
+def _check_environment(data: dict[str, Any]) -> None:
+    """Raises ValueError or TypeError where a part that commands read is of another type."""
+    for name in ("pair", "options", "settings", "suite", "method_settings", "versions"):
+        if not isinstance(data.get(name, {}), dict):
+            raise ValueError(f"{name} is not an object")
+    if not isinstance(data.get("is_exact", False), bool):
+        raise ValueError("is_exact is neither true nor false")
+    finite(data.get("settings", {}).get("temperature", 0.0))
 
 
 def _line(data: dict[str, Any]) -> Line:

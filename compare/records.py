@@ -144,7 +144,7 @@ class StepRecord:
             path=path,
             draft_passes=whole(data["draft_passes"]),
             time=number(data["time"]),
-            seconds=Seconds(**{name: number(data["seconds"][name]) for name in STAGES}),
+            seconds=Seconds(**{name: _duration(data["seconds"][name]) for name in STAGES}),
             entropy=None if entropy is None else entropies(entropy, len(tokens)),
             details=StepDetails.from_json(data.get("details"), len(tree)),
         )
@@ -230,7 +230,13 @@ def _seconds(data: Json | None, error: str | None) -> Seconds | None:
     if data is None:
         check(error is not None, "a run without an error has no seconds")
         return None
-    return Seconds(**{name: number(data[name]) for name in _SECONDS})
+    return Seconds(**{name: _duration(data[name]) for name in _SECONDS})
+
+
+def _duration(value: object) -> float:
+    seconds = number(value)
+    check(seconds >= 0.0, f"the duration {seconds}")
+    return seconds
 
 
 def _str(value: object) -> str:

@@ -12,9 +12,9 @@ WORDS: Words = {
     "agrees": "same ids in {count} of {runs}",
     "failed": "{count} failed",
     "of": "{count} of {total}",
-    "looping": "without {count} looping answers "
-    "(fewer than half of their 4-grams are distinct: {names}):",
-    "noisy": "noisy machine: repeats of {method} differ by {spread} (standard deviation; more than "
+    "looping": "Without looping answers "
+    "(fewer than half of their 4-grams are distinct; {count}: {names}):",
+    "noisy": "Noisy machine: repeats of {method} differ by {spread} (standard deviation; more than "
     "{limit} is much): run again with nothing else running",
 }
 """The table's sentences; a report has them in other languages too."""

@@ -112,12 +112,12 @@ def test_summary_tells_of_looping_answers_and_noise(
     ]
     assert _exit_code("summary", str(_file(tmp_path, *runs))) == 0
     printed = capsys.readouterr().out
-    assert "without 1 looping answers" in printed and "circle" in printed
-    assert printed.count("autoregressive  ") == 2 and "noisy machine" in printed
+    assert "Without looping answers" in printed and "1: circle" in printed
+    assert printed.count("autoregressive  ") == 2 and "Noisy machine" in printed
     (tmp_path / "run.jsonl").unlink()
     assert _exit_code("summary", str(_file(tmp_path, *runs[2::2]))) == 0
     printed = capsys.readouterr().out
-    assert "looping" not in printed and "noisy" not in printed
+    assert "looping" not in printed and "Noisy" not in printed
 
 
 @pytest.mark.parametrize(("by", "word"), [("category", "toy, 1 prompts"), ("prompt", "6.00x")])
