@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ssd.ngram import KatzTable
-from ssd.train.katz import Counts, backed_off, discounts, katz_table
+from ssd.train.katz import Counts, Law, discounts, katz_table
 
 
 def test_discounts_are_katz_own_by_hand() -> None:
@@ -44,18 +44,44 @@ def test_discounted_chances_leave_what_was_taken() -> None:
         assert 0 < chances[here].sum() <= 1 + 1e-12
 
 
+LOWER = Law({1: 0.4, 2: 0.3, 3: 0.2, 4: 0.1}, 0.0, None)
+
+
 def test_backing_off_gives_a_law() -> None:
     """Seen ids keep P*, the others share what is left, and all of it sums to one."""
-    lower = {1: 0.4, 2: 0.3, 3: 0.2, 4: 0.1}
-    law = backed_off({1: 0.5, 2: 0.2}, lower)
-    assert law[1] == 0.5 and law[2] == 0.2
-    assert law[3] == pytest.approx(0.3 * 0.2 / 0.3)
-    assert sum(law.values()) == pytest.approx(1.0)
+    law = Law.of({1: 0.5, 2: 0.2}, LOWER)
+    assert law.chance(1) == 0.5 and law.chance(2) == 0.2
+    assert law.chance(3) == pytest.approx(0.3 * 0.2 / 0.3)
+    assert sum(law.chance(token) for token in range(1, 5)) == pytest.approx(1.0)
+    assert law.chance(9) == 0.0
+
+
+def test_the_shorter_context_knows_all_its_ids() -> None:
+    """alpha counts every id that the longer context saw, however rare after the shorter one."""
+    text = [[5, 1, 7, 5, 1, 8, *(token for other in range(20, 60) for token in (1, other))]]
+    pairs = Law.of(dict.fromkeys((7, 8, *range(20, 60)), 1 / 42), None)
+    law = Law.of({7: 0.3, 8: 0.3}, pairs)
+    assert law.alpha == pytest.approx(0.4 / (1 - 2 / 42))
+    table = katz_table(text)
+    assert set(dict(table.guesses([5, 1]))) >= {7, 8}
 
 
 def test_nothing_freed_means_nothing_backed_off() -> None:
     """A context whose every count is trusted guesses only what it saw."""
-    assert backed_off({1: 0.6, 2: 0.4}, {3: 1.0}) == {1: 0.6, 2: 0.4}
+    law = Law.of({1: 0.6, 2: 0.4}, Law({3: 1.0}, 0.0, None))
+    assert law.best(5) == [(1, 0.6), (2, 0.4), (3, 0.0)]
+
+
+def test_the_best_are_those_of_the_whole_law() -> None:
+    """Three orders deep, the lazy merge gives what sorting every chance gives."""
+    rng = np.random.default_rng(1)
+    one = rng.dirichlet(np.ones(30))
+    singles = Law(dict(enumerate(one.tolist())), 0.0, None)
+    pairs = Law.of({3: 0.2, 17: 0.3, 25: 0.1}, singles)
+    law = Law.of({17: 0.1, 4: 0.25}, pairs)
+    ranked = sorted(((law.chance(t), -t) for t in range(30)), reverse=True)
+    assert law.best(30) == [(-token, pytest.approx(chance)) for chance, token in ranked]
+    assert sum(chance for chance, _ in ranked) == pytest.approx(1.0)
 
 
 def test_table_knows_pairs_then_single_ids() -> None:

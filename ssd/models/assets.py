@@ -3,26 +3,92 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ssd.exact import Numerics
-from ssd.models.checkpoint import read_checkpoint
 from ssd.models.layers import Linear, RMSNorm
 from ssd.models.llama import layers
 from ssd.models.transformer import Transformer, Weights
 from ssd.ngram import KatzTable
 
-if TYPE_CHECKING:
-    from transformers import LlamaModel
-
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 _CARD, _KATZ, _SHARDS = "draft.json", "katz.npz", "draft-*.safetensors"
+
+
+@dataclass(frozen=True)
+class CalibrationTable:
+    """How often a draft's guess was right at one temperature, 0 for greedy.
+
+    `chances[r][b]`: of the guess of rank `r` (0 is the best) whose share lay in bucket `b`. Bucket
+    `b` reaches from `edges[b - 1]` (included; 0 for the first) to below `edges[b]` (1 for the
+    last). Greedy, a guess's share is the draft's softmax chance of it, and ranks are by that; when
+    sampling, it is its weight in the softmax of score / temperature + noise over the draft's 64
+    best scores, and ranks are by perturbed score. In a row chances never fall.
+    """
+
+    temperature: float
+    edges: tuple[float, ...]
+    chances: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.edges) + 1 for row in self.chances) or not self.chances:
+            raise ValueError(
+                f"each rank of a calibration must have {len(self.edges) + 1} chances, got "
+                f"{[len(row) for row in self.chances]}"
+            )
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """From a draft's shares to chances: `calibration` in the card of a draft.
+
+    In JSON a list of `{"temperature": 0.0, "edges": [...], "chances": [[...], ...]}`. Measured on
+    text held out, teacher-forced. There is no table by depth: given that a path has settled, the
+    next place is one like any other, so the chance of a path is the product along it.
+    """
+
+    tables: tuple[CalibrationTable, ...] = ()
+
+    @classmethod
+    def of(cls, card: Mapping[str, Any]) -> Calibration:
+        """The calibration of a card; without tables where it has none."""
+        return cls(
+            tuple(
+                CalibrationTable(
+                    entry["temperature"],
+                    tuple(entry["edges"]),
+                    tuple(tuple(row) for row in entry["chances"]),
+                )
+                for entry in card.get("calibration", ())
+            )
+        )
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """What a card holds."""
+        return [asdict(table) for table in self.tables]
+
+    def chances(self, temperature: float, shares: NDArray[np.floating]) -> NDArray[np.floating]:
+        """The chance that each guess is right, in the shape of `shares`, `[..., K]` best first.
+
+        Greedy has a table of its own; of the others the one of the nearest temperature speaks.
+        Ranks beyond a table are those of its last. Without tables shares are taken as they are.
+        """
+        is_greedy = temperature == 0
+        tables = [table for table in self.tables if (table.temperature == 0) == is_greedy]
+        if not tables:
+            return shares
+        table = min(tables, key=lambda table: abs(table.temperature - temperature))
+        chances = np.asarray(table.chances, dtype=np.float32)
+        ranks = np.minimum(np.arange(shares.shape[-1]), len(chances) - 1)
+        return chances[ranks, np.searchsorted(table.edges, shares, side="right")]
 
 
 @dataclass(frozen=True)
@@ -30,20 +96,22 @@ class DraftAsset:
     """What is known of a draft besides its weights.
 
     `hope`, `noisy_hope`: how often its first guess is right, greedy and at temperature 1;
-    `sharpness`: how far to trust its perturbed scores.
+    `sharpness`: how far to trust its perturbed scores; `calibration`: how often they are right.
     """
 
     hope: float = 0.4
     noisy_hope: float = 0.3
     sharpness: float = 1.0
+    calibration: Calibration = Calibration()
 
 
 def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAsset]:
-    """The draft in `folder`, which borrows the target's embedding and, as head, some of its rows.
+    """The draft in `folder`, which borrows the target's embedding and, as head, rows of its head.
 
-    Raises ValueError where the files are missing or of another target.
+    `target`: with plain products, not packed. Raises ValueError where the files are missing or of
+    another target.
     """
-    card, tensors = _card(folder), _tensors(folder)
+    card, tensors = read_card(folder), _tensors(folder)
     embedding = target.weights.embedding
     if card["width"] != embedding.shape[1] or card["vocab_size"] != embedding.shape[0]:
         raise ValueError(
@@ -54,6 +122,7 @@ def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAss
         target.architecture, num_layers=card["num_layers"], context_length=card["context_length"]
     )
     dtype, device = embedding.dtype, embedding.device
+    assert isinstance(target.weights.head, Linear)
     placed = {name: value.to(device) for name, value in tensors.items()}
     head_ids = placed["head_ids"].long()
     weights = Weights(
@@ -61,7 +130,7 @@ def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAss
         positions=None,
         layers=layers(placed, architecture, card["epsilon"], dtype),
         norm=RMSNorm(placed["norm.weight"].to(dtype), card["epsilon"]),
-        head=Linear(embedding[head_ids].contiguous()),
+        head=Linear(target.weights.head.weight[head_ids].contiguous()),
         head_ids=head_ids,
     )
     known = DraftAsset()
@@ -69,29 +138,18 @@ def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAss
         hope=card["hope"],
         noisy_hope=card.get("noisy_hope", known.noisy_hope),
         sharpness=card["sharpness"],
+        calibration=Calibration.of(card),
     )
     return Transformer(architecture, weights, Numerics()), asset
 
 
-def read_draft_tensors(folder: Path, target: Path) -> tuple[LlamaModel, tuple[Tensor, Tensor]]:
-    """The draft in `folder` as transformers' module, in float32, and its head: rows and their ids.
-
-    For training alone; `target` is the target's folder.
-    """
-    from transformers import LlamaConfig, LlamaModel
-
-    card, tensors = _card(folder), _tensors(folder)
-    config = LlamaConfig.from_pretrained(target)
-    config.num_hidden_layers = card["num_layers"]
-    embedding = read_checkpoint(target).tensors["model.embed_tokens.weight"]
-    head_ids = tensors.pop("head_ids").long()
-    body = LlamaModel(config)
-    state = {name: tensor.float() for name, tensor in tensors.items()}
-    body.load_state_dict({**state, "embed_tokens.weight": embedding.float()})
-    return body.eval(), (embedding[head_ids].float(), head_ids)
+def read_draft_state(folder: Path) -> tuple[tuple[int, ...], dict[str, Tensor]]:
+    """The draft in `folder` to go on training: the numbers of its layers, and its tensors."""
+    return tuple(range(read_card(folder)["num_layers"])), _tensors(folder)
 
 
-def _card(folder: Path) -> dict[str, Any]:
+def read_card(folder: Path) -> dict[str, Any]:
+    """What is known of the draft in `folder`. Raises ValueError where there is none."""
     path = folder / _CARD
     if not path.is_file():
         raise ValueError(f"expected a draft in {folder}, got no {_CARD} there: train one first")
@@ -106,9 +164,9 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def update_card(folder: Path, figures: dict[str, float]) -> None:
+def update_card(folder: Path, figures: Mapping[str, Any]) -> None:
     """Write `figures` into the card of the draft in `folder`."""
-    (folder / _CARD).write_text(json.dumps({**_card(folder), **figures}, indent=1) + "\n")
+    (folder / _CARD).write_text(json.dumps({**read_card(folder), **figures}, indent=1) + "\n")
 
 
 def write_draft(folder: Path, tensors: dict[str, Tensor], card: dict[str, object]) -> None:

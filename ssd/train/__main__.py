@@ -1,118 +1,152 @@
-"""`python -m ssd.train draft | ngram | calibrate`: a draft and an N-gram for a target."""
+"""`python -m ssd.train`: a draft and an N-gram for a target, in steps that go on after a kill.
+
+corpus, draft and ngram make them; teach gives draft softer lessons; calibrate, measure and card say
+what they are worth; export hands the draft to transformers.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import torch
+from ssd.commands import Parser, run_command
+from ssd.models.assets import ASSETS
+from ssd.train import steps
+from ssd.train.answers import AnswerSettings
+from ssd.train.distill import Settings
+from ssd.train.teach import TeachSettings
 
-from ssd.commands import EXIT_OK, Parser, progress_line, run_command
-from ssd.models.assets import ASSETS, read_draft, read_draft_tensors, update_card, write_katz
-from ssd.models.checkpoint import read_checkpoint
-from ssd.models.families import transformer
-from ssd.models.fetch import default_cache, embedded_target
-from ssd.models.transformer import Transformer
-from ssd.train import calibrate
-from ssd.train.distill import Corpus, Settings, Trainer
-from ssd.train.katz import katz_table
-from ssd.train.write import WriteSettings, write_text
-
-_START = 40  # ids of a prompt that the draft goes on from
-_DOCUMENTS = 24
-# On prompts unlike the corpus, none of them of a suite, a chain's first guess was accepted three
-# quarters as often as held-out text of the corpus says.
-_NEW_TEXT = 0.75
+Add = Callable[[argparse.ArgumentParser], None]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit code: 0, 2 for a refusal, 130 for Ctrl-C."""
     parser = Parser(prog="ssd.train", description=__doc__)
     subparsers = parser.add_subparsers(dest="command", required=True)
-    for name, words in (
-        ("draft", "distil a draft from text that the target wrote"),
-        ("ngram", "build the Katz table from text that the draft writes"),
-        ("calibrate", "measure agreement and how far to trust the draft's scores"),
-    ):
+    for name, (add, run) in _COMMANDS.items():
+        words = (run.__doc__ or "").strip().splitlines()[0]
         command = subparsers.add_parser(name, help=words, description=words)
-        command.add_argument("--corpus", type=Path, required=True, help=".npz of documents")
-        command.add_argument("--target", type=Path, help="a model folder; default: the embedded")
-        command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
-        command.add_argument("--tokens", type=float, default=Settings.num_tokens)
-        command.add_argument("--temperature", type=float, default=WriteSettings.temperature)
-        if name == "ngram":
-            command.add_argument(
-                "--with-corpus", action="store_true", help="count the target's own text too"
-            )
+        add(command)
     args = parser.parse_args(arguments)
-    run = {"draft": _draft, "ngram": _ngram, "calibrate": _calibrate}[args.command]
-    return run_command(lambda: run(args))
+    return run_command(lambda: _COMMANDS[args.command][1](args))
 
 
-def _target(args: argparse.Namespace) -> Path:
-    if args.target is not None:
-        return Path(args.target)
-    return embedded_target(default_cache(), progress_line())
+def _whole(text: str) -> int:
+    try:
+        value = int(float(text))
+    except (ValueError, OverflowError):
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of 1 or more, got {text!r}")
+    return value
 
 
-def _corpus(args: argparse.Namespace) -> Corpus:
-    if not args.corpus.is_file():
-        raise ValueError(f"--corpus must be an .npz file of documents, got {args.corpus}")
-    return Corpus.load(args.corpus)
+def _layers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected numbers like 0,1,28,29, got {text!r}") from None
 
 
-def _draft(args: argparse.Namespace) -> int:
-    settings = Settings(num_tokens=int(args.tokens))
-    Trainer(_target(args), _corpus(args), settings, args.out).run(
-        lambda line: print(line, flush=True)
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 31:
+        raise argparse.ArgumentTypeError(f"expected a whole number below 2^31, got {text!r}")
+    return int(text)
+
+
+def _target(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--target", metavar="FOLDER|NAME", help="a folder or a name on the Hub; else the embedded"
     )
-    return EXIT_OK
 
 
-def _ngram(args: argparse.Namespace) -> int:
-    training, _ = _corpus(args).split()
-    starts = [ids[:_START] for ids, _ in training.documents() if len(ids) >= _START]
-    settings = WriteSettings(temperature=args.temperature, num_tokens=int(args.tokens))
-    body, head = read_draft_tensors(args.out, _target(args))
-    documents = write_text(
-        body, head, starts, settings, lambda done, total: print(f"written {done} of {total} ids")
+def _corpus_in(command: argparse.ArgumentParser) -> None:
+    _target(command)
+    command.add_argument("--corpus", type=Path, required=True, help=".npz of documents")
+
+
+def _corpus(command: argparse.ArgumentParser) -> None:
+    _target(command)
+    known = AnswerSettings()
+    command.add_argument("--out", type=Path, required=True, metavar="FILE.npz")
+    command.add_argument("--documents", type=_whole, default=known.num_documents)
+    command.add_argument("--prompts", type=Path, help='JSON lines of {"text": ...}; else built in')
+    command.add_argument("--answer-ids", type=_whole, default=known.num_ids, metavar="N")
+    command.add_argument("--rows", type=_whole, default=known.num_rows, help="documents at a time")
+    command.add_argument("--seed", type=_seed, default=known.seed)
+
+
+def _teach(command: argparse.ArgumentParser) -> None:
+    _corpus_in(command)
+    command.add_argument("--out", type=Path, required=True, help="the folder of lessons")
+    command.add_argument("--documents", type=_whole, help="the first so many only")
+    command.add_argument("--kept", type=_whole, default=TeachSettings.num_kept, metavar="N")
+
+
+def _draft(command: argparse.ArgumentParser) -> None:
+    _corpus_in(command)
+    known = Settings()
+    command.add_argument("--out", type=Path, required=True, help="the draft's folder")
+    command.add_argument("--teaching", type=Path, help="a folder of `teach`")
+    command.add_argument("--start", type=Path, help="a draft to go on from")
+    command.add_argument("--tokens", type=_whole, default=known.num_tokens, help="ids to learn")
+    command.add_argument("--minutes", type=float, help="at most; the learning rate follows")
+    command.add_argument("--layers", type=_layers, default=None, metavar="A,B,...")
+    command.add_argument("--ids", type=_whole, default=known.num_ids, help="rows of the head")
+    command.add_argument("--batch", type=_whole, default=known.batch_tokens, help="ids a step")
+    command.add_argument("--lr", type=float, default=known.lr)
+    command.add_argument("--decay", type=float, default=known.decay_share, help="share of the run")
+    command.add_argument("--seed", type=_seed, default=known.seed)
+
+
+def _ngram(command: argparse.ArgumentParser) -> None:
+    _corpus_in(command)
+    command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
+    command.add_argument("--tokens", type=_whole, default=250_000, help="ids that the draft writes")
+    command.add_argument("--temperature", type=float, default=1.5)
+    command.add_argument("--with-corpus", action="store_true", help="count the target's text too")
+    command.add_argument(
+        "--compare", action="store_true", help="measure recipes against each other, store nothing"
     )
-    if args.with_corpus:
-        documents += [ids[num_prompt:] for ids, num_prompt in training.documents()]
-    table = katz_table(documents)
-    write_katz(args.out, table)
-    print(f"{len(table.keys)} contexts")
-    return EXIT_OK
+    command.add_argument("--seed", type=_seed, default=0)
 
 
-def _calibrate(args: argparse.Namespace) -> int:
-    target, draft = _models(args)
-    _, held_out = _corpus(args).split()
-    documents = list(held_out.documents())
-    few = documents[:: max(1, len(documents) // _DOCUMENTS)]
-    agreement = calibrate.agreement(target, draft, few)
-    noisy = calibrate.noisy_figures(target, draft, few)
-    hits = calibrate.match_hits(documents)
-    figures = {
-        "agreement": round(agreement, 3),
-        "noisy_agreement": round(noisy.agreement, 3),
-        "hope": round(_NEW_TEXT * agreement, 3),
-        "noisy_hope": round(_NEW_TEXT * noisy.agreement, 3),
-        "sharpness": noisy.sharpness,
-    }
-    update_card(args.out, figures)
-    print(json.dumps({**figures, "match_hits": np.round(hits, 3).tolist()}))
-    return EXIT_OK
+def _calibrate(command: argparse.ArgumentParser) -> None:
+    _corpus_in(command)
+    command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
+    command.add_argument("--documents", type=_whole, default=60)
 
 
-def _models(args: argparse.Namespace) -> tuple[Transformer, Transformer]:
-    checkpoint = read_checkpoint(_target(args))
-    device = torch.device("cpu")
-    target = transformer(checkpoint.config, checkpoint.tensors, torch.bfloat16, device)
-    return target, read_draft(args.out, target)[0]
+def _measure(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--answers", type=Path, required=True, help="a record of `compare run`")
+    command.add_argument("--name", default="HumanEval", help="what the answers are answers to")
+    command.add_argument("--corpus", type=Path, help=".npz: agreement on its held-out chat, too")
+    command.add_argument("--documents", type=_whole, default=40)
+    command.add_argument("--write", action="store_true", help="keep the figures in the card")
+
+
+def _export(command: argparse.ArgumentParser) -> None:
+    _target(command)
+    command.add_argument("--draft", type=Path, default=ASSETS, help="the draft's folder")
+    command.add_argument("--out", type=Path, required=True, help="a new folder")
+
+
+def _card(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
+
+
+_COMMANDS: dict[str, tuple[Add, Callable[[argparse.Namespace], int]]] = {
+    "corpus": (_corpus, steps.corpus),
+    "teach": (_teach, steps.teach),
+    "draft": (_draft, steps.draft),
+    "ngram": (_ngram, steps.ngram),
+    "calibrate": (_calibrate, steps.calibrate),
+    "measure": (_measure, steps.measure),
+    "export": (_export, steps.export),
+    "card": (_card, steps.card),
+}
 
 
 if __name__ == "__main__":

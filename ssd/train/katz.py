@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from heapq import merge
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,7 @@ from ssd.ngram import KatzTable
 MOST_DISCOUNTED = 5  # counts above are trusted as they are
 _BITS = 20  # per id in a packed n-gram
 _FEWEST = 2  # contexts seen less often are left to the shorter ones
+_TINY = 1e-9
 
 
 def discounts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -86,35 +90,63 @@ def _rows(counts: Counts) -> dict[int, Row]:
     return rows
 
 
-def backed_off(seen: Row, lower: Row) -> Row:
-    """P(last | context): P* where the n-gram was seen, alpha * P(last | shorter context) elsewhere.
+@dataclass(frozen=True)
+class Law:
+    """P(last | context) of one context: the likeliest ids that it speaks of, and of any id.
 
-    alpha hands the mass that discounting freed to the ids not seen here, in the proportions of the
-    shorter context.
+    `seen`: P* of the ids seen after the context. The mass that discounting freed goes to the ids
+    not seen there, in the proportions of the shorter context: alpha times their chance.
     """
-    freed = 1.0 - sum(seen.values())
-    unseen = 1.0 - sum(lower.get(token, 0.0) for token in seen)
-    if freed <= 0 or unseen <= 0:
-        return dict(seen)
-    alpha = freed / unseen
-    return {**{t: alpha * p for t, p in lower.items() if t not in seen}, **seen}
+
+    seen: Row
+    alpha: float
+    lower: Law | None
+
+    @classmethod
+    def of(cls, seen: Row, lower: Law | None) -> Law:
+        """Katz's back-off; `lower` None for the last one, which hands on nothing."""
+        freed = max(0.0, 1.0 - sum(seen.values()))
+        unseen = 0.0 if lower is None else 1.0 - sum(lower.chance(token) for token in seen)
+        return cls(seen, freed / unseen if unseen > _TINY else 0.0, lower)
+
+    def chance(self, token: int) -> float:
+        """P(token | context)."""
+        if token in self.seen:
+            return self.seen[token]
+        return 0.0 if self.lower is None else self.alpha * self.lower.chance(token)
+
+    def best(self, most: int) -> list[tuple[int, float]]:
+        """The `most` likeliest ids with their chances, best first."""
+        return list(islice(self._ranked(), most))
+
+    def _ranked(self) -> Iterator[tuple[int, float]]:
+        if self.lower is None:
+            return iter(self._own)
+        handed = (
+            (token, self.alpha * chance)
+            for token, chance in self.lower._ranked()
+            if token not in self.seen
+        )
+        return merge(self._own, handed, key=_best_first)
+
+    @cached_property
+    def _own(self) -> list[tuple[int, float]]:
+        return sorted(self.seen.items(), key=_best_first)
 
 
 def katz_table(documents: Sequence[Sequence[int]], num_guesses: int = 4) -> KatzTable:
     """The likeliest continuations of every single id and pair seen at least twice."""
-    bigrams = _rows(Counts.of(documents, 2))
-    trigrams = _rows(Counts.of(documents, 3))
-    best: dict[int, list[tuple[int, float]]] = {}
-    shortlist = {second: _top(row, 4 * num_guesses) for second, row in bigrams.items()}
-    for second, ranked in shortlist.items():
-        best[KatzTable.key(-1, second)] = ranked[:num_guesses]
+    singles = _unigram(documents)
+    pairs = {second: Law.of(row, singles) for second, row in _rows(Counts.of(documents, 2)).items()}
+    best = {KatzTable.key(-1, second): law.best(num_guesses) for second, law in pairs.items()}
     mask = (1 << _BITS) - 1
-    for context, seen in trigrams.items():
+    for context, seen in _rows(Counts.of(documents, 3)).items():
         first, second = context >> _BITS, context & mask
-        row = backed_off(seen, dict(shortlist.get(second, ())))
-        best[KatzTable.key(first, second)] = _top(row, num_guesses)
+        law = Law.of(seen, pairs.get(second))
+        best[KatzTable.key(first, second)] = law.best(num_guesses)
     keys = np.array(sorted(best), dtype=np.uint64)
-    tokens = np.zeros((len(keys), num_guesses), dtype=np.uint16)
+    largest = max((token for ranked in best.values() for token, _ in ranked), default=0)
+    tokens = np.zeros((len(keys), num_guesses), dtype=np.uint16 if largest < 1 << 16 else np.uint32)
     chances = np.zeros((len(keys), num_guesses), dtype=np.float16)
     for at, key in enumerate(keys.tolist()):
         for rank, (token, chance) in enumerate(best[key]):
@@ -122,5 +154,14 @@ def katz_table(documents: Sequence[Sequence[int]], num_guesses: int = 4) -> Katz
     return KatzTable(keys, tokens, chances)
 
 
-def _top(row: Row, most: int) -> list[tuple[int, float]]:
-    return sorted(row.items(), key=lambda item: (-item[1], item[0]))[:most]
+def _unigram(documents: Sequence[Sequence[int]]) -> Law:
+    """How often each id occurs, over all that occur."""
+    counts = Counts.of(documents, 1)
+    total = int(counts.counts.sum())
+    shares = zip(counts.last.tolist(), (counts.counts / max(1, total)).tolist(), strict=True)
+    return Law(dict(shares), 0.0, None)
+
+
+def _best_first(item: tuple[int, float]) -> tuple[float, int]:
+    token, chance = item
+    return -chance, token

@@ -1,0 +1,142 @@
+"""The card of a draft and its N-gram as a page, from `draft.json`: no figure is typed by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ssd.models.assets import read_card
+
+_PAGE = "README.md"
+
+_HEAD = """# The draft and the N-gram
+
+A small Llama that guesses what the target will say, and a Katz-backoff trigram that guesses what
+the draft will say. This page is made from `draft.json` by `python -m ssd.train card`.
+
+* Licence: Apache-2.0. Derived from SmolLM2-135M-Instruct (Apache-2.0, Hugging Face TB), whose
+  embedding the draft borrows and whose text it learned from.
+* `draft-*.safetensors`: the draft's blocks and last norm in bfloat16, and `head_ids`, the ids that
+  it may propose. Embedding and head are rows of the target's and not stored.
+* `katz.npz`: `keys`, `tokens`, `probabilities` (see `ssd/ngram.py`).
+* `draft.json`: all settings and figures, and the calibration (see `ssd/models/assets.py`).
+* Nothing was trained, calibrated or tuned on HumanEval or on the suites of this repository.
+"""
+
+
+def write_page(folder: Path) -> Path:
+    """The page, written into `folder` from the card there."""
+    path = folder / _PAGE
+    path.write_text(page(read_card(folder)), encoding="utf-8")
+    return path
+
+
+def page(card: Mapping[str, Any]) -> str:
+    """The page of a card, in Markdown."""
+    parts = [_HEAD, _shape(card), _training(card["training"])]
+    if "ngram" in card:
+        parts.append(_ngram(card["ngram"]))
+    if "figures" in card:
+        parts.append(_figures(card["figures"]))
+    if "calibration" in card:
+        parts.append(_calibration(card["calibration"]))
+    if "candidates" in card:
+        parts.append(_candidates(card["candidates"]))
+    return "\n".join(parts)
+
+
+def _shape(card: Mapping[str, Any]) -> str:
+    rows = [
+        ("layers", card["num_layers"]),
+        ("width", card["width"]),
+        ("context", card["context_length"]),
+        ("ids of the target", card["vocab_size"]),
+        ("first guess right, greedy, expected on new text", card["hope"]),
+        ("the same at temperature 1", card.get("noisy_hope")),
+        ("sharpness of perturbed scores", card["sharpness"]),
+    ]
+    return _section("The draft", _table(("", ""), rows))
+
+
+def _training(training: Mapping[str, Any]) -> str:
+    """One table a run: a draft may have gone on from another."""
+    runs: list[Mapping[str, Any]] = []
+    run: Mapping[str, Any] | None = training
+    while run is not None:
+        runs.insert(0, run)
+        run = run["start"]
+    text = []
+    for number, run in enumerate(runs, start=1):
+        rows = [(name, run[name]) for name in ("target", "corpus", "documents", "answer_ids")]
+        rows.append(("documents with lessons", run["lessons"]))
+        rows += [(name, value) for name, value in run["settings"].items() if value is not None]
+        rows += [(f"held out: {name}", value) for name, value in run["held_out"].items()]
+        text.append(f"Run {number}.\n\n{_table(('', ''), rows)}")
+    return _section("Training", "\n".join(text))
+
+
+def _ngram(ngram: Mapping[str, Any]) -> str:
+    return _section("The N-gram", _table(("", ""), list(ngram.items())))
+
+
+def _figures(figures: Mapping[str, Any]) -> str:
+    rows = [(name, value) for name, value in _flat("", figures)]
+    words = (
+        "Measured by `python -m ssd.train measure` through the engine in exact numerics; agreement "
+        "is teacher-forced.\n\n"
+    )
+    return _section("Figures", words + _table(("figure", "value"), rows))
+
+
+def _flat(prefix: str, value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        found = []
+        for name, inner in value.items():
+            found += _flat(f"{prefix} {name.replace('_', ' ')}".strip(), inner)
+        return found
+    return [(prefix, value)]
+
+
+def _calibration(tables: Sequence[Mapping[str, Any]]) -> str:
+    text = []
+    for table in tables:
+        edges = [0.0, *table["edges"], 1.0]
+        head = ("share", *(f"rank {rank}" for rank in range(1, len(table["chances"]) + 1)))
+        rows = [
+            (f"{low:g} to {high:g}", *(row[bucket] for row in table["chances"]))
+            for bucket, (low, high) in enumerate(pairwise(edges))
+        ]
+        text.append(f"Temperature {table['temperature']:g}:\n\n{_table(head, rows)}")
+    return _section("How often a guess is right, by its share", "\n".join(text))
+
+
+def _candidates(candidates: Mapping[str, Any]) -> str:
+    names = sorted({name for row in candidates["rows"] for name in row} - {"candidate"})
+    names = [name for name in candidates["columns"] if name in names]
+    rows = [(row["candidate"], *(row.get(name) for name in names)) for row in candidates["rows"]]
+    words = f"{candidates['how']}\n\n"
+    head = ("candidate", *(name.replace("_", " ") for name in names))
+    return _section("Candidates", words + _table(head, rows))
+
+
+def _section(title: str, body: str) -> str:
+    return f"## {title}\n\n{body}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [_line(head), _line(["---"] * len(head))]
+    lines += [_line([_cell(value) for value in row]) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float | int | str) or value is None:
+        return "-" if value is None else str(value)
+    return json.dumps(value)
