@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
@@ -13,17 +15,22 @@ from compare.job import (
     Failed,
     Job,
     Judging,
+    Lane,
     LaneEnded,
     Limits,
     Loading,
+    MachineBusy,
     Message,
+    Record,
     Refused,
+    Repeating,
     Setup,
     Started,
     Told,
     Waiting,
 )
 from compare.lab import Lab
+from compare.lock import machine_lock
 from ssd.events import Step
 from tests.fake_engine import METHODS, FakeEngine, opener
 
@@ -112,10 +119,14 @@ def test_the_lanes_are_rotated_and_the_records_are_not() -> None:
         (Job("x", METHODS, max_new_tokens=0), "from 1 to 512"),
         (Job("x", METHODS, max_new_tokens=513), "from 1 to 512"),
         (Job("word " * 2000, METHODS), "context"),
+        (Job("word " * 600, METHODS), "600 tokens"),
+        (Job("x", METHODS, repeats=6), "from 1 to 5"),
+        (Job("x", METHODS, setup=Setup("gpt2-large")), "pair must be one of"),
+        (Job("x", ("staged:12:99999999999",)), "0 to 127"),
     ],
 )
 def test_a_bad_job_is_refused_in_one_sentence(job: Job, word: str) -> None:
-    last = all_of(lab_of(FakeEngine()).run(job))[-1]
+    last = all_of(lab_of(FakeEngine(), Limits(max_prompt_tokens=500)).run(job))[-1]
     assert isinstance(last, Refused)
     assert word in last.sentence and last.sentence.endswith(".")
     assert last.sentence[0].isupper() and "\n" not in last.sentence
@@ -221,9 +232,64 @@ def test_batches_are_at_most_about_ten_a_second() -> None:
     assert count <= 10 * (time.monotonic() - start) + 2
 
 
+def test_repeats_are_told_once_rotated_and_recorded_each() -> None:
+    job = Job("write", METHODS, max_new_tokens=4, repeats=3, first_repeat=2)
+    messages = all_of(lab_of(FakeEngine()).run(job))
+    assert [tokens_of(messages, method) for method in METHODS] == [4, 4, 4]
+    assert [m.number for m in messages if isinstance(m, Repeating)] == [2, 3]
+    end = messages[-1]
+    assert isinstance(end, Ended)
+    found = [(record["repeat"], record["method"]) for record in end.records]
+    assert found == [(repeat, method) for repeat in (2, 3, 4) for method in METHODS]
+
+
+def test_one_lane_of_the_first_repeat_has_details() -> None:
+    job = Job("write", METHODS, max_new_tokens=4, repeats=2)
+    end = all_of(lab_of(FakeEngine()).run(job))[-1]
+    assert isinstance(end, Ended)
+    with_details = [r for r in end.records if any("details" in step for step in r["steps"])]
+    assert [(r["method"], r["repeat"]) for r in with_details] == [("staged", 0)]
+
+
+def test_the_replay_lane_is_told_what_another_answered() -> None:
+    engine, answers = FakeEngine(), []
+
+    class Curious(FakeEngine):
+        def lane(self, lane: Lane, job: Job) -> Iterator[Told | LaneEnded | Record]:
+            answers.append((lane.method, len(lane.answer)))
+            return engine.lane(lane, job)
+
+    all_of(lab_of(Curious()).run(JOB))
+    assert answers == [("autoregressive", 0), ("speculative", 8), ("staged", 8)]
+
+
+def test_a_timed_run_elsewhere_and_a_job_never_overlap(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+
+    def alone(on_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        return machine_lock(on_wait, path)
+
+    lab = Lab(opener(FakeEngine()), METHODS, DEFAULTS, alone)
+    with machine_lock(lambda: None, path):
+        batches = lab.run(JOB, visitor="a")
+        messages = until(batches, MachineBusy)
+        time.sleep(0.3)
+        assert not any(isinstance(m, Started) for m in messages)
+    assert isinstance(all_of(batches)[-1], Ended)
+    with machine_lock(lambda: pytest.fail("the lab still has the lock"), path):
+        pass
+
+
 def test_limits_come_from_the_environment() -> None:
     limits = Limits.from_environment({"SSD_MAX_NEW_TOKENS": "32", "SSD_TIME_BUDGET": "60"}, PAIRS)
     assert (limits.max_new_tokens, limits.time_budget_s, limits.max_queue) == (32, 60.0, 20)
     for text in ("", "0", "-1", "1.5", "many"):
         with pytest.raises(ValueError, match="SSD_MAX_QUEUE must be a whole number"):
             Limits.from_environment({"SSD_MAX_QUEUE": text}, PAIRS)
+
+
+def test_the_pairs_on_offer_come_from_the_environment() -> None:
+    assert Limits.from_environment({}, PAIRS).pairs == ("smollm2-135m",)
+    assert Limits.from_environment({"SSD_PAIRS": ",".join(PAIRS)}, PAIRS).pairs == PAIRS
+    with pytest.raises(ValueError, match="SSD_PAIRS must name some of"):
+        Limits.from_environment({"SSD_PAIRS": "llama"}, PAIRS)
