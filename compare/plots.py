@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
 
 from compare.intervals import wilson
+from compare.naming import base_name
 
 COLOURS = {
     "autoregressive": "#D55E00",
@@ -26,6 +28,29 @@ _FEW = 5
 Words = Mapping[str, str]
 
 
+def colour(method: str) -> str:
+    """The colour of a method, whatever sizes follow its name."""
+    return COLOURS.get(base_name(method), GREY)
+
+
+def dash(method: str) -> str:
+    """The dash of a method's line."""
+    return DASHES.get(base_name(method), "solid")
+
+
+def symbol(method: str) -> str:
+    """The symbol of a method's points."""
+    return SYMBOLS.get(base_name(method), "circle")
+
+
+def called(method: str, names: Words) -> str:
+    """What a method is called, with the sizes that follow its name, safe for plotly.js."""
+    base = base_name(method)
+    sizes = method[len(base) + 1 :]
+    name = names.get(base, base)
+    return escape(f"{name} {sizes}" if sizes else name, quote=False)
+
+
 def latency(records: Sequence[Mapping[str, Any]], names: Words, words: Words) -> go.Figure:
     """Tokens against seconds since the prompt, a step line for each record that has steps.
 
@@ -36,7 +61,7 @@ def latency(records: Sequence[Mapping[str, Any]], names: Words, words: Words) ->
     ends = sorted(line.times[-1] for line in lines)
     for line in lines:
         rank = ends.index(line.times[-1])
-        _add_line(figure, line, names.get(line.method, line.method), rank)
+        _add_line(figure, line, called(line.method, names), rank)
     if ends:
         figure.update_xaxes(range=[0, 1.12 * ends[-1]])
         figure.update_yaxes(range=[0, 1.12 * max(line.counts[-1] for line in lines)])
@@ -61,21 +86,20 @@ def _line(record: Mapping[str, Any]) -> _Line:
 
 def _add_line(figure: go.Figure, line: _Line, name: str, rank: int) -> None:
     """Draw a line and its end, labelled on a side by `rank` so that close ends do not overlap."""
-    colour, end = COLOURS.get(line.method, GREY), round(line.times[-1], 5)
-    dash = DASHES.get(line.method, "solid")
+    end = round(line.times[-1], 5)
     figure.add_scatter(
         x=[round(time, 5) for time in line.times],
         y=list(line.counts),
         name=name,
         mode="lines",
-        line={"shape": "hv", "color": colour, "width": 2, "dash": dash},
+        line={"shape": "hv", "color": colour(line.method), "width": 2, "dash": dash(line.method)},
         hovertemplate="%{y} · %{x:.3f} s",
     )
     figure.add_scatter(
         x=[end],
         y=[line.counts[-1]],
         mode="markers+text",
-        marker={"color": colour, "size": 8, "symbol": SYMBOLS.get(line.method, "circle")},
+        marker={"color": colour(line.method), "size": 8, "symbol": symbol(line.method)},
         text=[f"{end:.2f} s"],
         textposition=("top left", "bottom right", "top right")[rank % 3],
         hoverinfo="skip",
@@ -92,7 +116,7 @@ def acceptance(summary: Mapping[str, Any], names: Words, words: Words) -> go.Fig
     methods = [(n, m) for n, m in summary["methods"].items() if m.get("acceptance_by_depth")]
     for order, (method, found) in enumerate(methods):
         shift = 0.12 * (order - (len(methods) - 1) / 2)
-        _add_rates(figure, method, names.get(method, method), found, shift)
+        _add_rates(figure, method, called(method, names), found, shift)
         _add_counts(figure, method, found, -0.08 - 0.075 * order)
     tick_values = [0, 0.25, 0.5, 0.75, 1]
     floor = -0.06 - 0.075 * max(1, len(methods))
@@ -108,7 +132,6 @@ def _add_rates(
     rates = [row["accepted"] / row["tried"] for row in rows]
     bounds = [wilson(row["accepted"], row["tried"]) for row in rows]
     points = list(zip(rates, bounds, strict=True))
-    colour, symbol = COLOURS.get(method, GREY), SYMBOLS.get(method, "circle")
     few = [row["tried"] < _FEW for row in rows]
     figure.add_scatter(
         x=[row["depth"] + shift for row in rows],
@@ -116,17 +139,17 @@ def _add_rates(
         name=name,
         mode="markers",
         marker={
-            "color": colour,
+            "color": colour(method),
             "size": 10,
-            "symbol": [f"{symbol}-open" if is_few else symbol for is_few in few],
-            "line": {"color": colour, "width": 2},
+            "symbol": [f"{symbol(method)}-open" if is_few else symbol(method) for is_few in few],
+            "line": {"color": colour(method), "width": 2},
         },
         error_y={
             "type": "data",
             "symmetric": False,
             "array": [round(high - rate, 5) for rate, (_, high) in points],
             "arrayminus": [round(rate - low, 5) for rate, (low, _) in points],
-            "color": colour,
+            "color": colour(method),
             "thickness": 1.5,
             "width": 4,
         },
@@ -143,9 +166,9 @@ def _add_counts(figure: go.Figure, method: str, found: Mapping[str, Any], y: flo
         y=[y] * (1 + len(rows)),
         mode="markers+text",
         marker={
-            "color": COLOURS.get(method, GREY),
+            "color": colour(method),
             "size": [7] + [0] * len(rows),
-            "symbol": SYMBOLS.get(method, "circle"),
+            "symbol": symbol(method),
             "opacity": 1,
             "line": {"width": 0},
         },

@@ -1,9 +1,126 @@
-"""The Benchmark tab."""
+"""The Benchmark tab: a suite of prompts, its table, and its files."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
 from compare.lab import Lab
+from compare.page import words
+from compare.page.benchmark import Benchmarks
+from compare.page.benchmark_words import BENCHMARK
+from compare.page.charts_tab import chart
+from compare.page.labels import i18n
+from compare.page.view import component
+
+_DEFAULT_METHODS = ("autoregressive", "speculative", "staged")
+_DEFAULT_TOKENS = 64
+_SUITES = ("quick", "humaneval", "file")
 
 
-def benchmark_tab(lab: Lab) -> None:
-    """Make the tab's components where they stand, and their events on `lab`."""
+def benchmark_tab(lab: Lab, entropy: gr.Plot) -> None:
+    """Make the tab's components where they stand, and their events on `lab`.
+
+    `entropy`: the plot of another tab that a suite's prompts are drawn in.
+    """
+    controls = _controls(lab)
+    with gr.Row():
+        run = gr.Button(i18n("bench_run"), variant="primary", scale=3, elem_id="ssd-bench-run")
+        stop = gr.Button(
+            i18n("bench_stop"), interactive=False, scale=1, min_width=120, elem_id="ssd-bench-stop"
+        )
+    names = {f"method_{name}": pair for name, pair in words.METHODS.items()}
+    view = component("benchmark", ("bench_table.js", "benchmark.js"), {**BENCHMARK, **names})
+    figure = chart("sorted")
+    with gr.Row():
+        records = _download("bench_records", "ssd-bench-records")
+        load = gr.File(
+            label=i18n("bench_load"),
+            file_types=[".jsonl"],
+            height=150,
+            elem_id="ssd-bench-load",
+        )
+    _wire(lab, controls, (run, stop, load), (view, figure, entropy, records))
+
+
+def _wire(
+    lab: Lab,
+    controls: tuple[Component, ...],
+    pressed: tuple[gr.Button, gr.Button, gr.File],
+    made: tuple[Component, ...],
+) -> None:
+    """`made`: the view, and what `benchmark_files.Results` updates."""
+    callbacks = Benchmarks(lab)
+    run, stop, load = pressed
+    view, *results = made
+    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    run.click(
+        callbacks.run,
+        list(controls),
+        [view, run, stop, *results],
+        concurrency_id="engine",
+        concurrency_limit=lab.limits.max_queue + 1,
+        trigger_mode="once",
+        **quiet,
+    )
+    stop.click(callbacks.stop, queue=False, **quiet)
+    load.upload(callbacks.load, load, [view, *results], **quiet)
+
+
+def _controls(lab: Lab) -> tuple[Component, ...]:
+    """The controls, as `benchmark.Form` has them."""
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=280):
+            suite = gr.Radio(
+                [(i18n(f"suite_{name}"), name) for name in _SUITES],
+                value="quick",
+                label=i18n("bench_suite"),
+                elem_id="ssd-bench-suite",
+            )
+            file = gr.File(
+                label=i18n("bench_file"),
+                file_types=[".jsonl", ".json"],
+                height=150,
+                elem_id="ssd-bench-file",
+            )
+        with gr.Column(min_width=280):
+            methods = gr.CheckboxGroup(
+                [(i18n(f"method_{name}"), name) for name in lab.methods],
+                value=[name for name in _DEFAULT_METHODS if name in lab.methods],
+                label=i18n("bench_methods"),
+                elem_id="ssd-bench-methods",
+            )
+            with gr.Row():
+                repeats = _number("repeats", 1, maximum=lab.limits.max_repeats)
+                limit = _number("bench_limit", 12, minimum=0)
+                tokens = _number("new_tokens", _DEFAULT_TOKENS, maximum=lab.limits.max_new_tokens)
+            with gr.Row():
+                temperature = gr.Number(
+                    0, label=i18n("temperature"), minimum=0, maximum=2, step=0.05, min_width=100
+                )
+                top_k = _number("top_k", 0, minimum=0)
+                seed = _number("seed", 0, minimum=0)
+            numerics = gr.Radio(
+                [(i18n("exact"), "exact"), (i18n("fast"), "fast")],
+                value="exact",
+                label=i18n("numerics"),
+            )
+    return suite, file, methods, repeats, limit, tokens, temperature, top_k, seed, numerics
+
+
+def _number(key: str, value: int, minimum: int = 1, maximum: int | None = None) -> gr.Number:
+    return gr.Number(
+        value,
+        label=i18n(key),
+        precision=0,
+        minimum=minimum,
+        maximum=maximum,
+        min_width=100,
+        elem_id=f"ssd-bench-{key.replace('_', '-').removeprefix('bench-')}",
+    )
+
+
+def _download(key: str, elem_id: str) -> gr.DownloadButton:
+    return gr.DownloadButton(i18n(key), interactive=False, size="md", elem_id=elem_id)

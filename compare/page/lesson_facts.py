@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compare.digest import Digests
 from compare.metrics import decode_speedup, method_summary
+from compare.naming import base_name
+from compare.page.shown import Shown
+from compare.plots_machine import curves
+from compare.records import RunRecord
 
 _STAGED = "staged"
 
 
-def curves(environment: Mapping[str, Any]) -> dict[str, list[tuple[int, float]]]:
-    """Measured pass times of a record's `environment`: model -> (width, seconds), ascending."""
-    measured = environment.get("pair", {}).get("pass_seconds", {})
-    return {
-        model: sorted((int(width), float(seconds)) for width, seconds in times.items())
-        for model, times in measured.items()
-    }
-
-
-def facts(
-    environment: Mapping[str, Any], digests: Digests, names: Mapping[str, str]
-) -> dict[str, str]:
+def facts(recorded: Sequence[Shown], names: Mapping[str, str]) -> dict[str, str]:
     """What the lessons may say of recorded runs, by name; a fact that they do not hold is absent.
 
-    `names`: what a prompt is called, by its id.
+    Totals are over the runs that share the first one's environment. `names`: what a prompt is
+    called, by its id.
     """
+    if not recorded:
+        return {}
+    environment = recorded[0].environment
+    usual = [shown for shown in recorded if shown.environment == environment]
+    digests = _digests(usual)
     found = _passes(environment)
     for method in digests.methods:
         found |= _totals(method, method_summary(environment, digests, method))
-    return found | _extremes(digests, names)
+    return found | _by_prompt(_digests(recorded), names)
+
+
+def _digests(recorded: Sequence[Shown]) -> Digests:
+    return Digests.of(RunRecord.from_json(run) for shown in recorded for run in shown.records)
 
 
 def _passes(environment: Mapping[str, Any]) -> dict[str, str]:
@@ -61,13 +64,18 @@ def _totals(method: str, values: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _extremes(digests: Digests, names: Mapping[str, str]) -> dict[str, str]:
-    """The prompts on which staged decoding gained least and most."""
+def _by_prompt(digests: Digests, names: Mapping[str, str]) -> dict[str, str]:
+    """Speed-ups by prompt, and where staged decoding gained least and most."""
+    found = {
+        f"{prompt}_{base_name(method)}_speedup": f"{ratio:.2f}"
+        for method in digests.methods
+        for prompt, ratio in decode_speedup(digests, method).by_prompt.items()
+    }
     ratios = decode_speedup(digests, _STAGED).by_prompt
     if len(ratios) < 2:
-        return {}
+        return found
     least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
-    return {
+    return found | {
         "least_speedup": f"{ratios[least]:.2f}",
         "least_prompt": names.get(least, least),
         "most_speedup": f"{ratios[most]:.2f}",

@@ -13,7 +13,7 @@ with an empty line between them:
     figure: NAME        a figure of `web/figures*.js`
     question: words     a question, then a line for each choice: `- words :: reply`, and `* ` before
                         the one that is right
-    reveal:             what follows, up to the next question, is shown once the question is answered
+    reveal:             what follows, to the next question, is shown once this one is answered
     try: words | k=v    a button that sets controls of the page and goes to a tab
     look: words         what to look for after that
 """
@@ -95,5 +95,5 @@ def _question(text: str) -> Block:
 
 def _try(words: str) -> Block:
     label, _, settings = words.partition(" | ")
-    pairs = (pair.split("=", 1) for pair in settings.split())
-    return {"kind": "try", "text": label, "settings": {name: value for name, value in pairs}}
+    pairs = (pair.partition("=")[::2] for pair in settings.split())
+    return {"kind": "try", "text": label, "settings": dict(pairs)}
