@@ -68,7 +68,7 @@ class Visitor:
             lambda m: self.faults.append(f"console: {m.text}") if m.type == "error" else None,
         )
         self.page.goto(self.url + query)
-        self.page.wait_for_selector(".ssd-lane", timeout=60_000)
+        self.page.wait_for_selector(".ssd-lane", state="attached", timeout=60_000)
         return self.page
 
     def finish(self, timeout_s: float = 60) -> None:
@@ -87,6 +87,12 @@ def visitor(chromium: Browser, fake_url: str) -> Iterator[Visitor]:
 def phone(chromium: Browser, fake_url: str) -> Iterator[Visitor]:
     """The same, on a narrow screen."""
     yield from _visit(chromium, fake_url, 390)
+
+
+@pytest.fixture
+def tiny(chromium: Browser, fake_url: str) -> Iterator[Visitor]:
+    """The same, on the narrowest screen."""
+    yield from _visit(chromium, fake_url, 320)
 
 
 @pytest.fixture

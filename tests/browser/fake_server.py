@@ -1,6 +1,7 @@
 """The page on an engine without models, on GRADIO_SERVER_PORT.
 
-A prompt of `a|b|c` makes the engine say b and c; a prompt of "slow" makes its rounds slow.
+A prompt of `a|b|c` makes the engine say b and c; a prompt that begins with "slow" makes its rounds
+slow.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from compare.job import Job, Lane, LaneEnded, Limits, Record, Told
 from compare.lab import Lab
 from compare.page.build import build, launch_settings
-from tests.fake_engine import METHODS, FakeEngine, opener
+from tests.fake_engine import METHODS, FakeEngine, Script, opener
 
 
 class Paced(FakeEngine):
@@ -22,6 +23,11 @@ class Paced(FakeEngine):
         yield from super().lane(lane, job)
 
 
+def codec_of(pair: str) -> Script | None:
+    """What the ids of the fake engine's own words say."""
+    return Script(FakeEngine().pieces) if pair == "fake" else None
+
+
 if __name__ == "__main__":
-    page = build(Lab(opener(Paced()), METHODS, Limits()))
+    page = build(Lab(opener(Paced()), METHODS, Limits()), codec_of)
     page.launch(server_port=int(os.environ["GRADIO_SERVER_PORT"]), **launch_settings())

@@ -131,11 +131,18 @@ def test_the_race_replays_on_one_clock(visitor: Visitor) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_phone_has_no_sideways_scroll(phone: Visitor, theme: str) -> None:
-    page = phone.open(f"?__theme={theme}")
+@pytest.mark.parametrize("size", ["phone", "tiny"])
+def test_a_narrow_screen_has_no_sideways_scroll(
+    request: pytest.FixtureRequest, size: str, theme: str
+) -> None:
+    visitor: Visitor = request.getfixturevalue(size)
+    page = visitor.open(f"?__theme={theme}")
     run(page, "say|averyveryverylongwordwithoutanyspaceinitatall|\n", tokens=24)
-    phone.finish()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    visitor.finish()
+    for tab in ("race", "step", "charts", "benchmark", "learn"):
+        page.click(f"#ssd-tab-{tab}-button")
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, tab
 
 
 def test_two_visitors_see_only_their_own_text(visitor: Visitor, phone: Visitor) -> None:
@@ -157,5 +164,7 @@ def test_chinese_throughout(chromium: Browser, fake_url: str) -> None:
     visitor.finish()
     expect(page.locator(".ssd-verdict")).to_contain_text("完全一致")
     expect(page.locator(".ssd-board")).to_contain_text("加速比")
+    page.click("#ssd-tab-step-button")
+    expect(page.locator(".ssd-told")).to_contain_text("目标模型")
     assert visitor.faults == []
     context.close()
