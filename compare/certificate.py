@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from compare.record_file import VerdictRecord
-from compare.records import RunKey, RunRecord
+from compare.records import Json, RunKey, RunRecord, StepRecord
 
 Verdict = Literal["IDENTICAL", "NEAR-TIE", "BUG"]
 VERDICTS: tuple[Verdict, ...] = ("IDENTICAL", "NEAR-TIE", "BUG")
@@ -26,6 +27,8 @@ class Answer(Protocol):
     def logit_hashes(self) -> tuple[str, ...]: ...
     @property
     def finish_reason(self) -> str | None: ...
+    @property
+    def settings(self) -> Json | None: ...
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Certificate:
     parting: int | None = None
 
 
+_NOTHING: Json = {}
 NearTie = Callable[[RunKey], VerdictRecord | None]
 
 
@@ -62,6 +66,8 @@ def certify(
 
     if reference.prompt_ids != run.prompt_ids:
         return judged("BUG", "the prompts differ")
+    if reference.settings != run.settings:
+        return judged("BUG", "the settings differ")
     for answer in (reference, run):
         if len(answer.logit_hashes) != len(answer.token_ids):
             counts = f"{len(answer.token_ids)} tokens and {len(answer.logit_hashes)} logit hashes"
@@ -100,27 +106,76 @@ def _tokens_at(reference: Answer, run: Answer, position: int) -> tuple[int, int]
     return reference.token_ids[position], run.token_ids[position]
 
 
-def inconsistencies(record: RunRecord) -> Iterator[str]:
-    """What in a record contradicts the rest of it: a sign that it was edited."""
+def inconsistencies(record: RunRecord, environment: Json = _NOTHING) -> Iterator[str]:
+    """What in a record contradicts the rest of it, or the settings: a sign that it was edited."""
     if record.error is not None:
+        if record.token_ids or record.steps or record.logit_hashes:
+            yield "it has an error, and an answer all the same"
         return
     if record.token_ids != tuple(token for step in record.steps for token in step.tokens):
         yield "its tokens are not those of its steps"
-    context = record.prompt_ids
-    before = 0.0
+    if record.logit_hashes:
+        if len(record.logit_hashes) != len(record.token_ids):
+            yield "it has another number of logit hashes than of tokens"
+        if not all(map(_HASH.fullmatch, record.logit_hashes)):
+            yield "what stands for a logit hash is none"
+    yield from _wrong_end(record, environment)
+    root, before = record.prompt_ids[-1:], 0.0
     for number, step in enumerate(record.steps):
-        tree, path = step.tree, step.path
-        steps_down = zip((0, *path), path, strict=False)
-        if context[-1] != tree.tokens[0] or any(tree.parents[b] != a for a, b in steps_down):
-            yield f"the tree of step {number} does not hang on the text before it"
-        if tuple(tree.tokens[node] for node in path) != step.tokens[: len(path)]:
-            yield f"the path of step {number} is not its tokens"
-        guessed = tuple(tree.origins[node] for node in path)
-        if step.origins != (*guessed, "target")[: len(step.tokens)]:
-            yield f"the origins of step {number} are not those of its path"
-        if abs(step.time - before - step.seconds.decode) > 1e-6:
-            yield f"the seconds of step {number} do not add up to its time"
-        context, before = (*context, *step.tokens)[-1:], step.time
+        for what in _wrong_step(step, root, before):
+            yield f"step {number}: {what}"
+        root, before = (step.tokens or root)[-1:], step.time
     assert record.seconds is not None
-    if abs(record.seconds.decode - before) > 1e-6 * (1 + len(record.steps)):
+    if abs(record.seconds.decode - before) > _SLACK_S * (1 + len(record.steps)):
         yield "its seconds are not the sum of its steps"
+
+
+_HASH = re.compile("[0-9a-f]{16}")
+_SLACK_S = 1e-6
+
+
+def _wrong_end(record: RunRecord, environment: Json) -> Iterator[str]:
+    """Whether the answer is as long as its end says."""
+    settings = record.settings or environment.get("settings", {})
+    limit, count = settings.get("max_new_tokens"), len(record.token_ids)
+    if isinstance(limit, int):
+        if count > limit:
+            yield f"it has {count} tokens where {limit} were asked for"
+        elif record.finish_reason == "length" and count < limit:
+            yield f"it says that its length ended it, after {count} of {limit} tokens"
+
+
+def _wrong_step(step: StepRecord, root: tuple[int, ...], before: float) -> Iterator[str]:
+    """What is wrong with a step after a text that ends with `root` and took `before` seconds."""
+    tree, path = step.tree, step.path
+    if root != tree.tokens[:1] or any(
+        tree.parents[below] != above for above, below in zip((0, *path), path, strict=False)
+    ):
+        yield "its tree does not hang on the text before it"
+    if tuple(tree.tokens[node] for node in path) != step.tokens[: len(path)]:
+        yield "its path is not its tokens"
+    if not len(path) <= len(step.tokens) <= len(path) + 1 or not step.tokens:
+        yield "it has another number of tokens than its path"
+    if step.origins != (*(tree.origins[node] for node in path), "target")[: len(step.tokens)]:
+        yield "its origins are not those of its path"
+    if step.told and any(step.told[name] != step.derived[name] for name in step.told):
+        yield "its counters are not those of its tree and path"
+    if abs(step.time - before - step.seconds.decode) > _SLACK_S:
+        yield "its seconds do not add up to its time"
+
+
+def contradictions(environment: Json) -> Iterator[str]:
+    """What in a file's first line contradicts the rest of it.
+
+    Whether equal ids must come with equal bits follows from the probe, numerics and precision.
+    """
+    pair, is_exact = environment.get("pair", {}), environment.get("is_exact")
+    probe = pair.get("probe")
+    if not isinstance(probe, Mapping) or is_exact is None:
+        return
+    is_half = pair.get("precision") in ("bfloat16", "float16")
+    can_be = probe.get("is_invariant") is True and pair.get("numerics") == "exact"
+    if is_exact and not (can_be and pair.get("precision") != "float32"):
+        yield "it says that it is exact, which its probe, numerics and precision are not"
+    if not is_exact and can_be and is_half:
+        yield "it says that it is not exact, which its probe, numerics and precision are"

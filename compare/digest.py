@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from compare.record_file import Line, VerdictRecord
-from compare.records import ORIGINS, RunKey, RunRecord, Seconds, StepRecord
+from compare.records import ORIGINS, Json, RunKey, RunRecord, Seconds, StepRecord
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Digest:
 
     `tried`, `accepted`: nodes by depth whose parent was accepted, and those of them that were.
     `settled`: passes by how many tokens stood. `entropy`: the target's in nats, the mean over the
-    tokens where it is known.
+    tokens where it is known. `settings`: where they differ from the environment's.
     """
 
     key: RunKey
@@ -38,6 +38,7 @@ class Digest:
     settled: Counter[int]
     bytes_read: int | None
     entropy: float | None
+    settings: Json | None
 
     @classmethod
     def of(cls, record: RunRecord) -> Digest:
@@ -66,6 +67,7 @@ class Digest:
             settled=Counter(len(step.tokens) for step in record.steps),
             bytes_read=record.bytes_read,
             entropy=_mean_entropy(record.steps),
+            settings=record.settings,
         )
 
 

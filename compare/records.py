@@ -24,6 +24,7 @@ from compare.record_details import (
 
 SCHEMA = 1
 MAX_ITEMS = 1 << 24
+_ROUNDING_S = 1e-3  # what is left of a round's time may come out below none
 ORIGINS = ("ngram", "draft", "target")
 STAGES = ("ngram", "draft", "target", "other")
 
@@ -55,6 +56,7 @@ class Seconds:
 
 
 _SECONDS = ("prefill", *STAGES)
+_DERIVED = ("depth", "draft_n", "draft_n_accepted")
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class TreeRecord:
 class StepRecord:
     """One round. `path`: the accepted nodes whose tokens stood; `time`: the decode clock then.
 
-    `entropy`: one a token, None where nobody saw the logits.
+    `entropy`: one a token, None where nobody saw the logits. `told`: what a file said of the depth,
+    `draft_n` and `draft_n_accepted`, which follow from the tree and the path.
     """
 
     tokens: tuple[int, ...]
@@ -104,11 +107,21 @@ class StepRecord:
     seconds: Seconds
     entropy: tuple[float | None, ...] | None = None
     details: StepDetails | None = None
+    told: Json | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_whole(self) -> bool:
         """Whether the target's own token, the round's last, stood: no stop cut the round."""
         return len(self.tokens) == len(self.path) + 1
+
+    @property
+    def derived(self) -> dict[str, int]:
+        """What follows from the tree and the path, under the names of the record file."""
+        return {
+            "depth": max(self.tree.depths),
+            "draft_n": len(self.tree) - 1,
+            "draft_n_accepted": len(self.path),
+        }
 
     def to_json(self) -> dict[str, Any]:
         """The step as the record file has it."""
@@ -117,12 +130,12 @@ class StepRecord:
             "origins": self.origins,
             "tree": vars(self.tree),
             "path": self.path,
-            "depth": max(self.tree.depths),
+            "depth": self.derived["depth"],
             "draft_passes": self.draft_passes,
             "time": round(self.time, 9),
             "seconds": {name: round(getattr(self.seconds, name), 9) for name in STAGES},
-            "draft_n": len(self.tree) - 1,
-            "draft_n_accepted": len(self.path),
+            "draft_n": self.derived["draft_n"],
+            "draft_n_accepted": self.derived["draft_n_accepted"],
         }
         if self.entropy is not None:
             data["entropy"] = entropies_json(self.entropy)
@@ -147,6 +160,7 @@ class StepRecord:
             seconds=Seconds(**{name: _duration(data["seconds"][name]) for name in STAGES}),
             entropy=None if entropy is None else entropies(entropy, len(tokens)),
             details=StepDetails.from_json(data.get("details"), len(tree)),
+            told={name: data[name] for name in _DERIVED if name in data},
         )
 
 
@@ -235,7 +249,7 @@ def _seconds(data: Json | None, error: str | None) -> Seconds | None:
 
 def _duration(value: object) -> float:
     seconds = number(value)
-    check(seconds >= 0.0, f"the duration {seconds}")
+    check(seconds >= -_ROUNDING_S, f"the duration {seconds}")
     return seconds
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from compare.certificate import certify, inconsistencies
+from compare.certificate import certify, contradictions, inconsistencies
 from compare.digest import Digests, reference_key
 from compare.metrics import certificate, judges
 from compare.naming import REFERENCE
@@ -32,17 +32,20 @@ class Findings:
 
 def read_again(reader: RecordReader, environment: dict[str, Any]) -> tuple[Digests, Findings]:
     """The findings from ids, hashes and the inner agreement of each record."""
-    digests, edited = Digests(), []
+    digests = Digests()
+    edited = [f"BUG: the environment: {what}" for what in contradictions(environment)]
     for line in reader.lines():
         digests.add(line)
         if isinstance(line, RunRecord):
-            edited += [f"BUG: {_where(line.key)}: {what}" for what in inconsistencies(line)]
+            found = inconsistencies(line, environment)
+            edited += [f"BUG: {_where(line.key)}: {what}" for what in found]
     bugs, failures = problems(environment, digests)
     verdicts: dict[str, Counter[str]] = {}
     for key, run in digests.runs.items():
-        found = certificate(environment, digests, run) if judges(environment, key.method) else None
-        if found is not None:
-            verdicts.setdefault(key.method, Counter())[found.verdict] += 1
+        if judges(environment, key.method):
+            judged = certificate(environment, digests, run)
+            if judged is not None:
+                verdicts.setdefault(key.method, Counter())[judged.verdict] += 1
     return digests, Findings(verdicts, (*edited, *bugs), tuple(failures))
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from compare.certificate import certify, first_difference, inconsistencies
+from compare.certificate import certify, contradictions, first_difference, inconsistencies
 from compare.near_tie import Arm, Judge, Rows
 from compare.record_file import VerdictRecord
 from compare.records import RunKey, RunRecord, Seconds
 from ssd.request import Request
 from ssd.sampling import Sampling
-from tests.records_by_hand import edited, guessed, hashes, plain
+from tests.records_by_hand import edited, failed, guessed, hashes, plain
 
 ANSWER = (1, 2, 3, 4, 5, 6)
 KEY = RunKey("staged", "p")
@@ -65,6 +66,7 @@ def test_a_near_tie_needs_a_claim_on_the_very_place(
         (edited(RUN, prompt_ids=(7,)), "prompts differ"),
         (edited(RUN, logit_hashes=RUN.logit_hashes[:-1]), "5 logit hashes"),
         (edited(RUN, finish_reason="stop"), "length and stop"),
+        (edited(RUN, settings={"seed": 1}), "settings differ"),
         (edited(RUN, token_ids=ANSWER[:5], logit_hashes=hashes(ANSWER[:5])), "part at token 5"),
     ],
 )
@@ -82,25 +84,63 @@ def test_an_untouched_record_agrees_with_itself() -> None:
     assert list(inconsistencies(RUN)) == [] == list(inconsistencies(REFERENCE))
 
 
-STEP = RUN.steps[0]
+def _with_step(**changes: Any) -> RunRecord:
+    return edited(RUN, steps=(replace(RUN.steps[0], **changes), RUN.steps[1]))
 
 
 @pytest.mark.parametrize(
-    "run",
+    ("run", "word"),
     [
-        edited(RUN, token_ids=(1, 2, 3, 4, 5, 7)),
-        edited(RUN, seconds=Seconds(2.0, 0.1, 0.1, 0.1, 0.1)),
-        edited(RUN, steps=(replace(STEP, time=0.1), RUN.steps[1])),
-        edited(
-            RUN, steps=(replace(STEP, tokens=(1, 9, 3)), RUN.steps[1]), token_ids=(1, 9, 3, 4, 5, 6)
-        ),
-        edited(RUN, steps=(replace(STEP, origins=("draft", "draft", "target")), RUN.steps[1])),
-        edited(RUN, steps=(replace(STEP, path=(2, 3)), RUN.steps[1])),
-        edited(RUN, prompt_ids=(7, 8, 8)),
+        (edited(RUN, token_ids=(1, 2, 3, 4, 5, 7)), "tokens are not those"),
+        (edited(RUN, seconds=Seconds(2.0, 0.1, 0.1, 0.1, 0.1)), "sum of its steps"),
+        (_with_step(time=0.1), "add up"),
+        (_with_step(seconds=Seconds(ngram=0.5, draft=0.5)), "add up"),
+        (edited(_with_step(tokens=(1, 9, 3)), token_ids=(1, 9, 3, 4, 5, 6)), "path is not"),
+        (_with_step(origins=("draft", "draft", "target")), "origins"),
+        (_with_step(path=(2, 3)), "hang"),
+        (_with_step(path=(1,)), "number of tokens"),
+        (_with_step(told={"draft_n": 5}), "counters"),
+        (_with_step(told={"depth": 3, "draft_n": 4, "draft_n_accepted": 1}), "counters"),
+        (edited(RUN, prompt_ids=(7, 8, 8)), "hang"),
+        (edited(RUN, prompt_ids=()), "hang"),
+        (edited(RUN, logit_hashes=RUN.logit_hashes[:5]), "number of logit hashes"),
+        (edited(RUN, logit_hashes=("x" * 16, *RUN.logit_hashes[1:])), "logit hash is none"),
+        (edited(failed(KEY), token_ids=(1,)), "error"),
+        (edited(RUN, settings={"max_new_tokens": 5}), "5 were asked for"),
+        (edited(RUN, settings={"max_new_tokens": 7}), "after 6 of 7"),
     ],
 )
-def test_an_edited_record_contradicts_itself(run: RunRecord) -> None:
-    assert list(inconsistencies(run)) != []
+def test_an_edited_record_contradicts_itself(run: RunRecord, word: str) -> None:
+    assert word in " ".join(inconsistencies(run))
+
+
+def test_the_limit_of_new_tokens_is_the_environment_s_where_a_run_has_no_other() -> None:
+    for limit, is_good in ((6, True), (5, False), (7, False)):
+        found = list(inconsistencies(RUN, {"settings": {"max_new_tokens": limit}}))
+        assert (found == []) == is_good
+    stopped = edited(RUN, finish_reason="stop")
+    assert list(inconsistencies(stopped, {"settings": {"max_new_tokens": 7}})) == []
+
+
+@pytest.mark.parametrize(
+    ("numerics", "precision", "is_invariant", "is_exact", "is_good"),
+    [
+        ("exact", "bfloat16", True, True, True),
+        ("exact", "bfloat16", True, False, False),
+        ("exact", "float32", True, False, True),
+        ("exact", "float32", True, True, False),
+        ("fast", "bfloat16", True, True, False),
+        ("fast", "bfloat16", True, False, True),
+        ("exact", "float16", False, True, False),
+        ("exact", "int8", True, True, True),
+    ],
+)
+def test_exactness_follows_from_the_probe(
+    numerics: str, precision: str, is_invariant: bool, is_exact: bool, is_good: bool
+) -> None:
+    pair = {"numerics": numerics, "precision": precision, "probe": {"is_invariant": is_invariant}}
+    assert (list(contradictions({"pair": pair, "is_exact": is_exact})) == []) == is_good
+    assert list(contradictions({})) == []
 
 
 # The judge. A toy model over five ids whose logits are a function of the length alone.

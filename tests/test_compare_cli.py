@@ -156,6 +156,40 @@ def test_verify_finds_a_record_edited_by_hand(line: Line, tmp_path: Path) -> Non
     assert _exit_code("verify", str(_file(tmp_path, REFERENCE, line))) == 3
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"token_ids":[1,2,3,4,5,6]', b'"token_ids":[1,2,3,4,5,7]'),
+        (b'"tokens":[1,2,3]', b'"tokens":[1,2,4]'),
+        (b'"parents":[-1,0,0,1,3]', b'"parents":[-1,0,0,2,3]'),
+        (b'"origins":["ngram","draft","target"]', b'"origins":["draft","draft","target"]'),
+        (b'"draft_n":4', b'"draft_n":3'),
+        (b'"draft_n_accepted":2', b'"draft_n_accepted":1'),
+        (b'"depth":3', b'"depth":2'),
+        (b'"time":0.5', b'"time":0.4'),
+        (b'"target":0.375', b'"target":0.275'),
+        (b'"finish_reason":"length"', b'"finish_reason":"stop"'),
+        (b'"0000000000000001"', b'"0000000000000002"'),
+        (b'"0000000000000001",', b""),
+        (b'"prompt_ids":[7,8,9]', b'"prompt_ids":[7,7,9]'),
+    ],
+)
+def test_verify_finds_a_byte_changed_in_the_staged_run_s_line(
+    old: bytes, new: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _file(tmp_path, REFERENCE, STAGED)
+    head, reference, staged = path.read_bytes().splitlines(keepends=True)
+    assert old in staged
+    path.write_bytes(head + reference + staged.replace(old, new, 1))
+    assert _exit_code("verify", str(path)) == 3
+    assert "BUG: staged on p" in capsys.readouterr().out
+
+
+def test_verify_finds_hashes_missing_where_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
+    alone = edited(STAGED, logit_hashes=STAGED.logit_hashes[1:])
+    assert _exit_code("verify", str(_file(tmp_path, alone))) == 3
+
+
 def test_verify_tells_a_failure_from_a_bug(tmp_path: Path) -> None:
     path = _file(tmp_path, REFERENCE, failed(RunKey("staged", "p")))
     assert _exit_code("verify", str(path)) == 4

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 import torch
 
+from compare.certificate import inconsistencies
+from compare.digest import Digests
+from compare.metrics import summary
 from compare.record_details import Candidates, StepDetails
 from compare.recorder import PassBytes, Recorder
 from compare.recorder_details import row_entropy
@@ -207,6 +210,21 @@ def test_inner_passes_tell_what_was_wanted_and_what_the_ngram_foresaw() -> None:
         del passes[: len(inner)]
         assert not inner or inner[0].wanted[0] == ()
     assert num_ahead > 5
+
+
+def test_a_run_s_record_accounts_for_all_of_its_tokens_and_time() -> None:
+    """On the real clock: stages against the time stamps, tokens a step against passes."""
+    record, _ = _staged(Request(PROMPT, Sampling(1.0), 3, Stop(30)))
+    seconds = record.seconds
+    assert seconds is not None and seconds.decode > 0
+    assert seconds.decode == pytest.approx(record.steps[-1].time, rel=0.01)
+    assert list(inconsistencies(record, {"settings": {"max_new_tokens": 30}})) == []
+    found = summary({"is_exact": True}, Digests.of([record]))["methods"]["staged"]
+    assert found["tokens_per_step"] * found["target_passes"] == pytest.approx(30)
+    assert found["origins"]["target"] <= found["target_passes"]
+    stages = ("ngram", "draft", "target", "other")
+    assert sum(found["seconds"][name] for name in stages) == pytest.approx(seconds.decode)
+    assert found["tokens_per_second"] == pytest.approx(30 / seconds.decode)
 
 
 def test_a_row_without_a_finite_maximum_has_no_entropy() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from compare.digest import Digests
 from compare.record_details import Candidate, InnerPass, StepDetails
 from compare.record_file import RecordReader, RecordWriter, VerdictRecord
 from compare.records import RunKey, RunRecord
@@ -135,6 +137,72 @@ def test_a_bad_line_in_the_middle_is_named(file: Path, old: bytes, new: bytes, w
     assert word in str(refusal.value) and "\n" not in str(refusal.value)
 
 
+def test_a_cut_anywhere_but_in_the_last_line_is_refused(file: Path) -> None:
+    """Bytes missing around the end of the first or the second line."""
+    whole = file.read_bytes()
+    ends = [at for at, byte in enumerate(whole) if byte == ord("\n")]
+    for number in (1, 2):
+        end = ends[number - 1]
+        file.write_bytes(whole[: end - 5] + whole[end + 5 :])
+        with pytest.raises(ValueError, match=rf"line {number}\b.*not valid JSON"):
+            list(RecordReader(file).lines())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[" * 100_000,
+        b'{"kind":"run","x":' + b'{"a":' * 100_000,
+        b'{"kind":"run","x":' + b"9" * 5000 + b"}",
+        b'{"kind":"run"}',
+        b'{"kind":"verdict","method":"a"}',
+        b"\xff\xfe",
+        b"null",
+        b"",
+    ],
+)
+def test_a_line_that_is_no_record_is_one_sentence(file: Path, line: bytes) -> None:
+    with file.open("ab") as end:
+        end.write(line + b"\n")
+    with pytest.raises(ValueError, match=r"line 5") as refusal:
+        list(RecordReader(file).lines())
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "word"),
+    [
+        ("pair", [], "pair"),
+        ("settings", 1, "settings"),
+        ("settings", {"temperature": "hot"}, "number"),
+        ("suite", "quick", "suite"),
+        ("is_exact", "yes", "is_exact"),
+    ],
+)
+def test_an_environment_of_other_types_is_refused(
+    tmp_path: Path, key: str, value: Any, word: str
+) -> None:
+    RecordWriter.create(tmp_path / "r", {**ENVIRONMENT, key: value}).close()
+    with pytest.raises(ValueError, match=rf"line 1: .*{word}"):
+        RecordReader(tmp_path / "r").environment()
+
+
+def test_a_file_is_read_as_a_stream(tmp_path: Path) -> None:
+    """In memory at once are a few records, and of those read the digests: not the file."""
+    path, run = tmp_path / "long", _detailed()
+    long = edited(run, text="x" * 200_000)
+    writer = RecordWriter.create(path, ENVIRONMENT)
+    for repeat in range(60):
+        writer.append(edited(long, key=RunKey("staged", "p", repeat)))
+    writer.close()
+    assert path.stat().st_size > 12_000_000
+    tracemalloc.start()
+    digests = Digests.of(RecordReader(path).lines())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(digests.runs) == 60 and peak < 3_000_000
+
+
 def test_a_second_record_of_one_run_is_refused(file: Path) -> None:
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join([*lines, lines[1]]))
@@ -253,6 +321,7 @@ def test_an_entropy_that_cannot_be_is_refused(value: Any) -> None:
         ("token_ids", "123"),
         ("token_ids", [10**400]),
         ("seconds", [1]),
+        ("seconds", {"prefill": -1.0, "ngram": 0, "draft": 0, "target": 0, "other": 0}),
     ],
 )
 def test_a_field_of_another_type_is_refused(key: str, value: Any) -> None:
