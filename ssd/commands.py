@@ -34,6 +34,7 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("model")
     model.add_argument("--pair", default="smollm2-135m", metavar="NAME")
     model.add_argument("--model-dir", type=Path, metavar="DIR", help="a folder with the models")
+    model.add_argument("--draft", type=Path, metavar="DIR", help="a draft made by ssd.train")
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
     model.add_argument("--precision", default="auto", help="auto, bf16, fp32 or fp16")
     model.add_argument("--numerics", default="exact", help="exact or fast")
@@ -95,6 +96,7 @@ def options_from(args: argparse.Namespace) -> Options:
         numerics=args.numerics,
         threads=args.threads,
         model_dir=args.model_dir,
+        draft=args.draft,
     )
 
 

@@ -38,7 +38,10 @@ _CAREFUL = 24  # passes at each of them: what they cost is what every plain pass
 
 @dataclass(frozen=True)
 class Options:
-    """Which pair, where, and computing how. Raises ValueError for an unknown value."""
+    """Which pair, where, and computing how. Raises ValueError for an unknown value.
+
+    `draft`: a folder that `ssd.train` made, in place of the pair's own draft and N-gram.
+    """
 
     pair: str = "smollm2-135m"
     device: str = "auto"
@@ -46,6 +49,7 @@ class Options:
     numerics: str = "exact"
     threads: int | None = None
     model_dir: Path | None = None
+    draft: Path | None = None
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -108,7 +112,7 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     plain = transformer(checkpoint.config, checkpoint.tensors, dtype, device)
     target, probed = _probed(packed(plain), kind, cache, report)
     draft_folder = _draft_folder(spec, options, report)
-    draft, asset = _draft(spec, draft_folder, plain)
+    draft, asset = _draft(draft_folder, plain)
     draft, _ = _probed(packed(draft), kind, cache, report)
     clock = default_clock(device)
     pricing = Pricing(
@@ -124,7 +128,7 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
         codec=TextCodec.load(folder),
         target=target,
         draft=draft,
-        katz=read_katz(ASSETS) if spec.draft is None else None,
+        katz=read_katz(draft_folder),
         pricing=pricing,
         sharpness=asset.sharpness,
         clock=clock,
@@ -144,14 +148,14 @@ def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report
 
 
 def _draft_folder(spec: PairSpec, options: Options, report: Report) -> Path:
-    if spec.draft is None:
-        return ASSETS
+    if options.draft is not None or spec.draft is None:
+        return options.draft or ASSETS
     folder = given_folder(spec.draft.split("/")[-1], options.model_dir)
     return folder or hub_folder(spec.draft, report)
 
 
-def _draft(spec: PairSpec, folder: Path, target: Transformer) -> tuple[Transformer, DraftAsset]:
-    if spec.draft is None:
+def _draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAsset]:
+    if not (folder / "config.json").is_file():
         return read_draft(folder, target)
     checkpoint = read_checkpoint(folder)
     embedding = target.weights.embedding
