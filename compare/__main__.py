@@ -74,6 +74,7 @@ def _add_benches(commands: argparse._SubParsersAction[Parser]) -> None:
     bench.add_argument("--paper", action="store_true", help="the paper's tables, with this pair")
     bench.add_argument("--suite", help="default: quick, with --paper humaneval")
     bench.add_argument("--chains", metavar="1,2,3", help="chain lengths to try, default 1 to 8")
+    bench.add_argument("--also", default="", metavar="a,b", help="more methods in the same run")
     bench.add_argument("--out", type=Path, default=Path("bench.jsonl"), metavar="RUN.jsonl")
     bench.set_defaults(run=cli_bench.bench)
 

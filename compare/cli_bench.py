@@ -28,6 +28,7 @@ def bench(args: argparse.Namespace) -> int:
     if None in chains:
         raise ValueError("--chains takes whole numbers: the adaptive chain is tried in any case")
     methods = bench_methods([n for n in chains if n is not None], has_baselines=not args.paper)
+    methods += tuple(name for name in args.also.split(",") if name)
     check_methods([name for name in methods if name not in OPTIONAL])
     settings = settings_from(args)
     paths = {label: _beside(args.out, label) for label in SAMPLINGS}

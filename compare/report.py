@@ -15,6 +15,7 @@ from compare.digest import Digests
 from compare.figures import figures
 from compare.markup import Markup, data_block, element, escaped, joined
 from compare.metrics import summary
+from compare.report_paper import paper_section
 from compare.report_tables import (
     Difference,
     Heads,
@@ -48,6 +49,7 @@ def report_html(environment: Json, digests: Digests, language: Language = "en") 
         [
             *_opening(data, found, words),
             *_results(data, heads, words),
+            *paper_section(data, digests, language),
             *_drawn(list(drawn), words),
             *_breakdown(data, heads, words),
             element("h2", words["verdict_list"]),

@@ -157,6 +157,8 @@ def _exit_code(*arguments: str) -> int:
         ("--chain 3", "--chain"),
         ("--chains 1,auto", "whole numbers"),
         ("--chains x", "--chains"),
+        ("--also magic", "magic"),
+        ("--also staged", "more than once"),
         ("--chains 3,3", "more than once"),
         ("--chains 1000", "0 to 127"),
         ("--limit 0", "--limit"),
@@ -235,7 +237,8 @@ def test_what_cannot_run_here_is_left_out_with_a_word(
     """A pair without a GGUF, or a machine without llama-cpp-python."""
     out = tmp_path / "b.jsonl"
     asked = ("--suite", _suite(tmp_path), "--chains", "2", "--out", str(out), "--limit", "1")
-    assert _exit_code("bench", *asked, "--max-new-tokens", "4") == 0
+    assert _exit_code("bench", *asked, "--max-new-tokens", "4", "--also", "staged:24") == 0
     assert "llama-cpp is left out: llama-cpp needs" in capsys.readouterr().err
     environment = RecordReader(tmp_path / "b-greedy.jsonl").environment()
     assert "llama-cpp" not in environment["methods"] and "hf-assisted" in environment["methods"]
+    assert environment["methods"][-1] == "staged:24"

@@ -60,7 +60,8 @@ def tiny_pair(folder: Path, *, is_exact: bool = True, checkpoint: Tiny | None = 
         clock=time.perf_counter, is_exact=is_exact,
         description={
             "pair": "tiny", "device": "cpu", "hardware": "here", "threads": 1,
-            "precision": "bfloat16", "numerics": "exact", "probe": {"key": "tiny"},
+            "precision": "bfloat16", "numerics": "exact" if is_exact else "fast",
+            "probe": {"key": "tiny", "is_invariant": is_exact},
             "weights": {"target": "0", "draft": "1"},
         },
     )  # fmt: skip
