@@ -12,7 +12,7 @@ from ssd.train.body import Material
 from ssd.train.corpus import Corpus
 from ssd.train.distill import Trainer
 from ssd.train.katz import katz_table
-from ssd.train.ngram import Recipe, comparison, recipes, table, worth
+from ssd.train.ngram import Recipe, as_text, comparison, recipes, table, worth
 from tests.training import SETTINGS, corpus, target, write_target
 
 
@@ -44,11 +44,13 @@ def test_a_table_of_the_draft_s_text(draft: Transformer) -> None:
 
 def test_recipes_are_compared_on_held_out_text(draft: Transformer) -> None:
     """One line a recipe, a cooler draft's text is worth more to guess its greedy choices."""
-    text = comparison(draft, _long().split(), recipes(2_000, 0), lambda line: None)
-    lines = text.splitlines()
-    assert len(lines) == 5 and lines[1].startswith("T = 1.5") and lines[2].startswith("T = 1 ")
-    first = [float(line.split("%")[0].split()[-1]) for line in lines[1:]]
-    assert first[1] >= first[0] and min(first) > 10
+    found = comparison(draft, _long().split(), recipes(2_000, 0), lambda line: None)
+    assert [recipe.name for recipe, _ in found][:2] == ["T = 1.5", "T = 1"]
+    hot, cool, *with_corpus = (worth for _, worth in found)
+    assert cool.draft1 >= hot.draft1 > 0.1
+    assert min(worth.draft1 for worth in with_corpus) > 0.8, "the corpus says it all"
+    lines = as_text(found).splitlines()
+    assert len(lines) == 5 and f"{cool.draft1:.1%}" in lines[2]
 
 
 def _long() -> Corpus:

@@ -108,7 +108,7 @@ def _ngram(command: argparse.ArgumentParser) -> None:
     command.add_argument("--temperature", type=float, default=1.5)
     command.add_argument("--with-corpus", action="store_true", help="count the target's text too")
     command.add_argument(
-        "--compare", action="store_true", help="measure recipes against each other, store nothing"
+        "--compare", action="store_true", help="measure recipes against each other, store no table"
     )
     command.add_argument("--seed", type=_seed, default=0)
 
@@ -120,6 +120,7 @@ def _calibrate(command: argparse.ArgumentParser) -> None:
 
 
 def _measure(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
     command.add_argument("--answers", type=Path, required=True, help="a record of `compare run`")
     command.add_argument("--name", default="HumanEval", help="what the answers are answers to")
     command.add_argument("--corpus", type=Path, help=".npz: agreement on its held-out chat, too")

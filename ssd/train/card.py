@@ -39,6 +39,8 @@ def page(card: Mapping[str, Any]) -> str:
     parts = [_HEAD, _shape(card), _training(card["training"])]
     if "ngram" in card:
         parts.append(_ngram(card["ngram"]))
+    if "recipes" in card:
+        parts.append(_recipes(card["recipes"]))
     if "figures" in card:
         parts.append(_figures(card["figures"]))
     if "calibration" in card:
@@ -80,6 +82,17 @@ def _training(training: Mapping[str, Any]) -> str:
 
 def _ngram(ngram: Mapping[str, Any]) -> str:
     return _section("The N-gram", _table(("", ""), list(ngram.items())))
+
+
+def _recipes(recipes: Sequence[Mapping[str, Any]]) -> str:
+    words = (
+        "The table's first guess, and one of its four, on held-out answers: how often the draft's "
+        "greedy choice, how often the target's id; the mean log chance of the draft's choice. By "
+        "`python -m ssd.train ngram --compare`.\n\n"
+    )
+    names = list(recipes[0])
+    rows = [[recipe[name] for name in names] for recipe in recipes]
+    return _section("What the N-gram counts", words + _table(names, rows))
 
 
 def _figures(figures: Mapping[str, Any]) -> str:

@@ -113,25 +113,29 @@ def worth(
 
 def comparison(
     draft: Transformer, split: tuple[Corpus, Corpus], options: Sequence[Recipe], report: Report
-) -> str:
-    """A table of recipes by their worth on held-out answers. `split`: training and held out."""
+) -> list[tuple[Recipe, Worth]]:
+    """The worth of each recipe on held-out answers. `split`: training and held out."""
     training, held_out = split
     documents = list(held_out.documents())
     documents = documents[:: max(1, len(documents) // _DOCUMENTS)]
     choices = [_choices(draft, ids, num_prompt) for ids, num_prompt in documents]
     written: dict[float, list[tuple[int, ...]]] = {}
-    lines = [
-        f"{'recipe':26}{'draft 1st':>10}{'1 of 4':>8}{'target 1st':>12}{'1 of 4':>8}"
-        f"{'nats':>8}{'contexts':>10}"
-    ]
+    found = []
     for recipe in options:
         if recipe.temperature not in written:
             written[recipe.temperature] = _written(draft, training, recipe, report)
-        w = worth(_table(written[recipe.temperature], training, recipe), documents, choices)
-        lines.append(
-            f"{recipe.name:26}{w.draft1:10.1%}{w.draft4:8.1%}{w.target1:12.1%}{w.target4:8.1%}"
-            f"{w.log_chance:8.2f}{w.contexts:10d}"
-        )
+        counted = _table(written[recipe.temperature], training, recipe)
+        found.append((recipe, worth(counted, documents, choices)))
+    return found
+
+
+def as_text(found: Sequence[tuple[Recipe, Worth]]) -> str:
+    """A comparison in lines."""
+    head = ("recipe", "draft 1st", "1 of 4", "target 1st", "1 of 4", "nats", "contexts")
+    lines = [f"{head[0]:26}" + "".join(f"{word:>11}" for word in head[1:])]
+    for recipe, w in found:
+        shares = "".join(f"{share:11.1%}" for share in (w.draft1, w.draft4, w.target1, w.target4))
+        lines.append(f"{recipe.name:26}{shares}{w.log_chance:11.2f}{w.contexts:11d}")
     return "\n".join(lines)
 
 

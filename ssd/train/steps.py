@@ -11,9 +11,10 @@ from pathlib import Path
 import torch
 
 from ssd.commands import EXIT_OK, progress_line
-from ssd.models.assets import ASSETS, read_draft, read_katz, update_card, write_katz
+from ssd.models.assets import read_draft, update_card, write_katz
 from ssd.models.checkpoint import read_checkpoint
 from ssd.models.families import fingerprint
+from ssd.models.packed import packed
 from ssd.models.transformer import Transformer
 from ssd.text import TextCodec
 from ssd.train import calibrate as calibration
@@ -50,7 +51,7 @@ def corpus(args: argparse.Namespace) -> int:
         seed=args.seed,
     )
     model = target_model(folder)
-    writer = Writer(model, TextCodec.load(folder), prompts, settings)
+    writer = Writer(packed(model), TextCodec.load(folder), prompts, settings)
     facts = {
         "target": folder.name,
         "weights": fingerprint(model.weights),
@@ -111,10 +112,12 @@ def ngram(args: argparse.Namespace) -> int:
     if not (math.isfinite(args.temperature) and args.temperature > 0):
         raise ValueError(f"--temperature must be a number above 0, got {args.temperature}")
     training, held_out = Corpus.load(args.corpus).split()
-    _, small = _models(args)
+    small = packed(_models(args)[1])
     if args.compare:
         recipes = ngrams.recipes(args.tokens, args.seed)
-        print(ngrams.comparison(small, (training, held_out), recipes, _say))
+        found = ngrams.comparison(small, (training, held_out), recipes, _say)
+        print(ngrams.as_text(found))
+        update_card(args.out, {"recipes": [{"recipe": r.name, **asdict(w)} for r, w in found]})
         return EXIT_OK
     recipe = ngrams.Recipe(args.temperature, args.with_corpus, args.tokens, args.seed)
     table = ngrams.table(small, training, recipe, _say)
@@ -156,7 +159,7 @@ def measure(args: argparse.Namespace) -> int:
 
     answers = figures.read_answers(args.answers)
     held_out = None if args.corpus is None else Corpus.load(args.corpus).split()[1]
-    pair = load_pair(Options(), progress_line())
+    pair = load_pair(Options(draft=args.out), progress_line())
     found = {args.name: asdict(figures.agreement(pair.draft, answers))}
     if held_out is not None:
         documents = figures.chat_documents(held_out, pair.codec)
@@ -169,13 +172,11 @@ def measure(args: argparse.Namespace) -> int:
                 "documents": len(few),
             }
     found["pass"] = figures.pass_costs(pair.target, pair.draft, pair.clock)
-    found["ngram"] = {
-        "proposal_us": figures.proposal_microseconds(read_katz(ASSETS), answers, pair.clock)
-    }
+    found["ngram"] = {"proposal_us": figures.proposal_microseconds(pair.katz, answers, pair.clock)}
     found["on"] = {"hardware": pair.description["hardware"], "threads": torch.get_num_threads()}
     print(json.dumps(found, indent=1))
     if args.write:
-        update_card(ASSETS, {"figures": found})
+        update_card(args.out, {"figures": found})
     return EXIT_OK
 
 
