@@ -35,14 +35,17 @@ def load_draft(pair: LoadedPair, attention: str) -> Any:
     folder: Path = pair.draft_folder
     if (folder / "config.json").is_file():
         return load_model(folder, pair.dtype, attention)
-    from ssd.models.assets import read_draft_tensors
+    from ssd.models.assets import read_draft_state
+    from ssd.models.checkpoint import read_checkpoint
 
-    body, _ = read_draft_tensors(folder, pair.folder)
-    config = body.config
-    config.tie_word_embeddings = True
+    numbers, state = read_draft_state(folder)
+    state.pop("head_ids")
+    state["embed_tokens.weight"] = read_checkpoint(pair.folder).tensors["model.embed_tokens.weight"]
+    config = _library().LlamaConfig.from_pretrained(pair.folder)
+    config.num_hidden_layers, config.tie_word_embeddings = len(numbers), True
     config._attn_implementation = attention
     model = _library().LlamaForCausalLM(config)
-    model.model.load_state_dict(body.state_dict())
+    model.model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
     model.tie_weights()
     return model.to(pair.dtype).eval()
 
