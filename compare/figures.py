@@ -14,10 +14,11 @@ from compare.digest import Digests
 from compare.markup import escaped
 from compare.plots import COLOURS, GREY, SYMBOLS, blank_figure
 from compare.plots import acceptance as acceptance_by_depth
+from compare.plots_prompts import sorted_speedups, speedup_by_entropy
+from compare.plots_rounds import STAGE_COLOURS
 
 _MORE_COLOURS = ("#7B61C9", "#A6761D", "#5B7F00", "#B5527F")
 _MORE_SYMBOLS = ("triangle-up", "triangle-down", "cross", "x", "star", "hexagon")
-_STAGE_COLOURS = {"ngram": "#009E73", "draft": "#0077BB", "target": "#D55E00", "other": GREY}
 _STAGE_SHAPES = {"ngram": "/", "draft": ".", "target": "", "other": "x"}
 _ORIGINS = ("ngram", "draft", "target")
 _STAGES = (*_ORIGINS, "other")
@@ -144,48 +145,25 @@ def _add_interval(figure: go.Figure, found: Json, at: int, look: Look, words: Wo
 
 def ranked(summary: Json, words: Words) -> go.Figure:
     """Each method's speed-ups by prompt from the slowest on, as the paper's figure 2."""
-    figure = blank_figure(words["share_of_prompts"], words["speedup"])
-    drawn = looks(list(summary["methods"]))
-    values: list[float] = []
-    for method, _ in _compared(summary):
-        rows = summary["per_prompt"][method]
-        values += [row["speedup"] for row in rows]
-        figure.add_scatter(
-            x=[_short((number + 0.5) / len(rows)) for number in range(len(rows))],
-            y=[_short(row["speedup"]) for row in rows],
-            name=_name(method),
-            mode="lines+markers",
-            line={"color": drawn[method].colour, "width": 2},
-            marker={"color": drawn[method].colour, "size": 6, "symbol": drawn[method].symbol},
-            text=[escaped(row["prompt_id"]) for row in rows],
-            hovertemplate="%{text}: %{y:.2f}×",
-        )
-    _speedup_axis(figure, values)
-    figure.update_xaxes(tickformat=".0%", range=[0, 1])
-    return figure
+    return _told_apart(sorted_speedups(summary, {}, words), summary)
 
 
 def by_entropy(summary: Json, words: Words) -> go.Figure:
-    """Speed-up of each prompt against how unsure the target was there."""
-    figure = blank_figure(words["entropy_axis"], words["speedup"])
+    """Speed-up of each prompt against how unsure the target was there, where that is known."""
+    told = {**words, "entropy": words["entropy_axis"]}
+    figure = _told_apart(speedup_by_entropy(summary, {}, told), summary)
+    figure.data = [trace for trace in figure.data if trace.x]
+    return figure
+
+
+def _told_apart(figure: go.Figure, summary: Json) -> go.Figure:
+    """The figure, whose traces are the methods compared, with each in its own look."""
     drawn = looks(list(summary["methods"]))
-    values: list[float] = []
-    for method, _ in _compared(summary):
-        rows = [row for row in summary["per_prompt"][method] if row["entropy"] is not None]
-        if rows:
-            values += [row["speedup"] for row in rows]
-            look = drawn[method]
-            figure.add_scatter(
-                x=[_short(row["entropy"]) for row in rows],
-                y=[_short(row["speedup"]) for row in rows],
-                name=_name(method),
-                mode="markers",
-                marker={"color": look.colour, "size": 8, "symbol": look.symbol, "opacity": 0.85},
-                text=[escaped(row["prompt_id"]) for row in rows],
-                hovertemplate="%{text}: %{x:.2f}, %{y:.2f}×",
-            )
-    _speedup_axis(figure, values)
-    figure.update_xaxes(rangemode="tozero")
+    for trace, (method, _) in zip(figure.data, _compared(summary), strict=True):
+        look = drawn[method]
+        trace.update(marker={"color": look.colour, "symbol": look.symbol}, name=_name(method))
+        if trace.mode == "lines+markers":
+            trace.update(line={"color": look.colour})
     return figure
 
 
@@ -253,7 +231,7 @@ def _stacked(
                 name=words[part],
                 orientation="h",
                 marker={
-                    "color": _STAGE_COLOURS[part],
+                    "color": STAGE_COLOURS[part],
                     "pattern": {
                         "shape": _STAGE_SHAPES[part],
                         "size": 7,
@@ -278,12 +256,6 @@ def _compared(summary: Json) -> list[tuple[str, Json]]:
         for method, data in summary["methods"].items()
         if data["speedup"] is not None and method != summary["reference"]
     ]
-
-
-def _speedup_axis(figure: go.Figure, values: Sequence[float]) -> None:
-    if values:
-        _scale(figure.update_yaxes, values)
-        figure.add_hline(y=1, line={"color": GREY, "dash": "dot", "width": 1.5})
 
 
 def _scale(update: Any, values: Sequence[float]) -> None:

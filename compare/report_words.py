@@ -97,8 +97,8 @@ COLUMNS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "entropy": (
         ("entropy", "熵"),
         (
-            "Of the target's law at each token of the answer, in nats, the mean.",
-            "目标模型在回答每个词元处的分布熵（奈特），取平均。",
+            "Of the target's law at each token of the answer, in bits, the mean.",
+            "目标模型在回答每个词元处的分布熵（比特），取平均。",
         ),
     ),
     "distinct 4-grams": (
@@ -184,8 +184,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "stages_title": ("Where the time of a token goes", "每个词元的时间去向"),
     "origins_title": ("Who first proposed the tokens", "词元由谁最先提出"),
     "speedup": ("speed-up", "加速比"),
-    "share_of_prompts": ("share of prompts, the slowest first", "提示词比例（从最慢开始）"),
-    "entropy_axis": ("mean entropy, nats a token", "平均熵（奈特/词元）"),
+    "prompts_sorted": ("prompts, the slowest first", "提示词（从最慢开始）"),
+    "entropy_axis": ("mean entropy, bits a token", "平均熵（比特/词元）"),
     "depth": ("depth", "深度"),
     "rate": ("acceptance rate", "接受率"),
     "tokens_axis": ("tokens", "词元数"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -100,12 +101,12 @@ def _by_prompt(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def prompt_cells(row: Mapping[str, Any]) -> dict[str, str]:
-    """A prompt's row, by the heads of its columns."""
+    """A prompt's row, by the heads of its columns; the entropy in bits."""
     cells = (
         row["prompt_id"],
         f"{row['speedup']:.2f}x",
         str(row["tokens"]),
-        _number(row["entropy"], ".2f"),
+        _number(None if row["entropy"] is None else row["entropy"] / math.log(2), ".2f"),
         f"{row['distinct_4_grams']:.0%}",
         row["category"],
     )

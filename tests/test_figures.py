@@ -55,9 +55,10 @@ def test_an_interval_that_covers_one_says_so() -> None:
 def test_prompts_are_ranked_from_the_slowest_and_set_against_the_entropy() -> None:
     (line,) = ranked(SUMMARY, WORDS).data
     assert list(line.y) == [3.0, 6.0] and list(line.text) == ["b", "a"]
-    assert list(line.x) == [0.25, 0.75]
+    assert list(line.x) == [1, 2]
     (dots,) = by_entropy(SUMMARY, WORDS).data
-    assert list(dots.x) == [1.5, 0.5] and list(dots.y) == [3.0, 6.0]
+    bits = [1.5 / math.log(2), 0.5 / math.log(2)]
+    assert list(dots.x) == pytest.approx(bits, abs=1e-3) and list(dots.y) == [3.0, 6.0]
 
 
 def test_without_entropies_there_is_no_such_figure() -> None:
@@ -92,6 +93,10 @@ def test_every_method_looks_different() -> None:
     assert list(found) == methods
     assert len({look.colour for look in found.values()}) == len(methods)
     assert found == looks(methods)
+    runs = [plain(ANSWER, RunKey(method, "p")) for method in methods]
+    made = ranked(summary(ENVIRONMENT, Digests.of(runs)), WORDS).data
+    assert [trace.name for trace in made] == methods[1:]
+    assert [trace.line.color for trace in made] == [found[m].colour for m in methods[1:]]
 
 
 def test_no_label_is_markup_and_figures_have_no_background() -> None:
