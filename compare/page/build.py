@@ -103,7 +103,7 @@ def _connect(
     assert started is not None
     race.stop.click(callbacks.stop, queue=False, **private)
     page.load(callbacks.first, None, drawn, queue=False, **private)
-    race.view.recorded(callbacks.recorded, None, drawn, queue=False, **private)
+    race.view.recorded(callbacks.recorded, None, [race.view, *drawn], queue=False, **private)
     imported = [race.view, bar.prompts, *drawn]
     bar.upload.upload(callbacks.imported, [bar.upload, bar.prompts], imported, **private)
     bar.prompts.input(callbacks.imported, [bar.upload, bar.prompts], imported, **private)

@@ -143,10 +143,12 @@ class Callbacks:
         return self.draw(recordings()[0], request)
 
     def recorded(self, event: gr.EventData, request: gr.Request) -> tuple[Update, ...]:
-        """The followers' outputs for the recorded run that was chosen."""
+        """The stream and the followers' outputs for the recorded run that was chosen."""
         name = getattr(event, "name", None)
         chosen = [shown for shown in recordings() if shown.name == name]
-        return self.draw(chosen[0], request) if chosen else self._same()
+        if not chosen:
+            return self._same(1)
+        return (stream_of(chosen[0]), *self.draw(chosen[0], request))
 
     def imported(
         self, path: str | None, prompt_id: str | None, request: gr.Request

@@ -41,7 +41,7 @@ def replay_page() -> str:
     The latter is the message of a shown run as JSON, harmless inside a script element.
     """
     styles = "\n".join(path.read_text("utf-8") for path in STYLES) + _STYLE
-    scripts = {"race": race_script((), ()), "step": step_script()}
+    scripts = {"race": race_script(), "step": step_script()}
     mounts = "\n".join(_mount(name, script) for name, script in scripts.items())
     assert "</" not in mounts, "a script element ends there"
     return f"""<!doctype html>

@@ -27,9 +27,9 @@ STEP: dict[str, tuple[str, str]] = {
     "many_tokens": ("{n} tokens", " {n} 个词元"),
     "one_passes": ("{n} pass", " {n} 次前向"),
     "many_passes": ("{n} passes", " {n} 次前向"),
-    "told_agreed": ("The target agreed with {n}: {text}.", "目标模型同意其中 {n} 个：{text}。"),
+    "told_agreed": ("The target agreed with {n}: “{text}”.", "目标模型同意其中 {n} 个：“{text}”。"),
     "told_disagreed": ("The target agreed with none of them.", "目标模型一个也不同意。"),
-    "told_own": ("Its own next token is {token}.", "它自己的下一个词元是 {token}。"),
+    "told_own": ("Its own next token is “{token}”.", "它自己的下一个词元是“{token}”。"),
     "told_cut": ("There the answer ended.", "答案到此结束。"),
     "told_sum": (
         "So one pass of the target gave {tokens}; the round took {ms} ms.",
@@ -50,29 +50,30 @@ STEP: dict[str, tuple[str, str]] = {
         "树中的一切都是对此词元之后内容的猜测。",
     ),
     "why_accepted": (
-        "Accepted: after {parent} the target's own choice is {token}, which was among the guesses.",
-        "被接受：在 {parent} 之后，目标模型自己的选择就是 {token}，它在猜测之中。",
+        "Accepted: after “{parent}” the target's own choice is “{token}”, and that was guessed.",
+        "被接受：在“{parent}”之后，目标模型自己的选择就是“{token}”，它在猜测之中。",
     ),
     "why_own": (
-        "After {parent} the target chooses {token}. No guess says so there, so the round ends "
+        "After “{parent}” the target chooses “{token}”. No guess says so there, so the round ends "
         "here; the token costs nothing extra.",
-        "在 {parent} 之后目标模型选择 {token}。那里没有这样的猜测，本轮到此结束；"
+        "在“{parent}”之后目标模型选择“{token}”。那里没有这样的猜测，本轮到此结束；"
         "这个词元不另花时间。",
     ),
     "why_rejected": (
-        "Rejected: after {parent} the target's own choice is {winner}, not {token}.",
-        "被拒绝：在 {parent} 之后，目标模型自己的选择是 {winner}，不是 {token}。",
+        "Rejected: after “{parent}” the target's own choice is “{winner}”, not “{token}”.",
+        "被拒绝：在“{parent}”之后，目标模型自己的选择是“{winner}”，不是“{token}”。",
     ),
     "why_cut": (
         "Not used: the answer ended before it.",
         "未使用：答案在它之前已结束。",
     ),
     "why_unreached": (
-        "Not reached: {parent} before it is not what the target says, so nobody asks what follows.",
-        "未到达：它前面的 {parent} 不是目标模型要说的，所以无需看其后内容。",
+        "Not reached: “{parent}” before it is not what the target says, so nobody asks what "
+        "follows.",
+        "未到达：它前面的“{parent}”不是目标模型要说的，所以无需看其后内容。",
     ),
-    "target_after": ("The target after {place}", "目标模型在 {place} 之后"),
-    "draft_after": ("The draft after {place}", "草稿模型在 {place} 之后"),
+    "target_after": ("The target after “{place}”", "目标模型在“{place}”之后"),
+    "draft_after": ("The draft after “{place}”", "草稿模型在“{place}”之后"),
     "candidate_token": ("token", "词元"),
     "candidate_probability": ("probability", "概率"),
     "candidate_noise": ("noise", "噪声"),

@@ -17,7 +17,6 @@ from compare.lab_run import STEPPED
 from compare.page import words
 from compare.page.race_words import RACE
 from compare.page.recordings import recordings
-from compare.page.shown import Shown
 from compare.page.step_words import STEP
 
 WEB = Path(__file__).parent / "web"
@@ -72,15 +71,22 @@ def _literal(value: Any) -> str:
 
 def race_view(methods: Sequence[str]) -> gr.HTML:
     """The lanes, whose value is a stream of `compare.page.stream`. Its event `recorded` names the
-    recorded run that was chosen; the first one is shown at once.
+    recorded run that was chosen; the first one is in the page and is shown at once.
     """
-    return _view("race", race_script(methods, recordings()))
+    first = recordings()[0].message()
+    return _view("race", race_script(methods, first, [shown.name for shown in recordings()]))
 
 
-def race_script(methods: Sequence[str], recorded: Sequence[Shown]) -> str:
-    """The script of the race view, with empty lanes of `methods` and the `recorded` runs in it."""
-    messages = [shown.message() for shown in recorded]
-    constants = {"DEFAULT_METHODS": list(methods), "RECORDED": messages}
+def race_script(
+    methods: Sequence[str] = (),
+    opening: Mapping[str, Any] | None = None,
+    shelf: Sequence[str] = (),
+) -> str:
+    """The script of the race view, with empty lanes of `methods` or the run `opening` in it.
+
+    `shelf`: the names of the recorded runs on offer.
+    """
+    constants = {"DEFAULT_METHODS": list(methods), "RECORDED": opening, "SHELF": list(shelf)}
     return script((*_COMMON, *_RACE), _RACE_WORDS, constants)
 
 

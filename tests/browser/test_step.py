@@ -27,7 +27,7 @@ def test_a_round_is_its_tree_and_a_sentence(visitor: Visitor) -> None:
     assert page.locator(".ssd-node .ssd-ring").count() == 1
     told = page.locator(".ssd-told")
     expect(told).to_contain_text("Guessed: 4 tokens (2 by the draft, in 1 pass; 2 by the N-gram)")
-    expect(told).to_contain_text("The target agreed with 3: def ·fib (.")
+    expect(told).to_contain_text("The target agreed with 3: “def ·fib (”.")
     expect(told).to_contain_text("So one pass of the target gave 4 tokens")
     expect(page.locator(".ssd-inner")).to_contain_text("the root")
 
@@ -50,7 +50,7 @@ def test_a_node_says_why_by_mouse_and_by_keyboard(visitor: Visitor) -> None:
     panel = page.locator(".ssd-node-panel")
     page.locator(".ssd-node.ssd-fate-rejected").click()
     expect(panel).to_contain_text("Rejected: after")
-    expect(panel).to_contain_text("the target's own choice is def")
+    expect(panel).to_contain_text("the target's own choice is “def”")
     expect(panel.locator(".ssd-candidates").first).to_contain_text("75%")
     page.keyboard.press("ArrowLeft")  # to its parent, the root
     expect(panel).to_contain_text("the root of the tree")

@@ -1,5 +1,6 @@
 // The race view: draws the append-only stream of a job, one JSON object a line, and at its end the
-// record of the run, from which the verdict, the scoreboard and the replay come.
+// record of the run, from which the verdict, the scoreboard and the replay come. `RECORDED` is the
+// run to begin with, `SHELF` the names of the recorded ones, which the server sends when asked.
 const card = makeCard();
 const status = make("div", "ssd-status");
 const statusText = make("span", "ssd-status-text");
@@ -40,17 +41,13 @@ function drawLegend() {
 
 function drawShelf() {
   fill(shelf, make("span", "ssd-shelf-title", say("recorded_runs")));
-  for (const message of RECORDED) {
-    const isShown = outcome && outcome.source === "recorded" && outcome.name === message.name;
-    const choose = button("ssd-shelf-choice", say(message.name), () => {
-      handlers.shown(message);
-      handlers.ended({ reason: "finished" });
-      trigger("recorded", { name: message.name });
-    });
+  for (const name of SHELF) {
+    const isShown = outcome && outcome.source === "recorded" && outcome.name === name;
+    const choose = button("ssd-shelf-choice", say(name), () => trigger("recorded", { name }));
     choose.setAttribute("aria-pressed", String(Boolean(isShown)));
     shelf.append(choose);
   }
-  shelf.hidden = !RECORDED.length;
+  shelf.hidden = !SHELF.length;
 }
 
 function drawOutcome() {
@@ -175,7 +172,7 @@ function read() {
 }
 
 translate();
-const opening = lab.opening || RECORDED[0];
+const opening = lab.opening || RECORDED;
 if (opening) {
   handlers.shown(opening);
   handlers.ended({ reason: "finished" });
