@@ -65,6 +65,7 @@ def ablation_figure(cells: Sequence[Cell]) -> go.Figure:
                 figure.add_scatter(**line, showlegend=is_named, row=row, col=column)
             figure.update_xaxes(type="category", row=row, col=column)
     figure.update_xaxes(title_text="nodes a round", row=len(_EFFECTS))
+    figure.update_xaxes(showgrid=False)
     figure.update_yaxes(gridcolor="rgba(122,122,122,0.25)", rangemode="tozero")
     figure.update_layout(
         template="none",

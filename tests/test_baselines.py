@@ -18,7 +18,9 @@ from compare.hugging_face import load_draft
 from compare.methods import Task
 from compare.naming import BASELINES, LLAMA_CPP
 from compare.records import RunKey, RunRecord
+from ssd.lanes import Guessing
 from ssd.models.assets import write_draft
+from ssd.models.load import Options, load_pair
 from ssd.request import Request
 from ssd.sampling import Sampling
 from ssd.stop import Stop
@@ -188,3 +190,18 @@ def test_the_reference_is_the_model_in_float64(pair: Any) -> None:
         logits = model(torch.tensor([PROMPT])).logits[0].double().numpy()
     assert rows.dtype.name == "float64" and rows.shape == (len(PROMPT), 24)
     assert 0 < abs(rows - logits).max() < 1e-4
+
+
+@pytest.mark.model
+def test_the_shipped_draft_helps_transformers_and_changes_nothing() -> None:
+    """In float32, where transformers' ids are ours."""
+    loaded = load_pair(Options(precision="fp32"))
+    stop = Stop(24, loaded.codec.stop_ids, (), loaded.codec.stream)
+    prompt = loaded.codec.prompt_ids("Write a Python function that returns the n-th prime.")
+    request = Request(prompt, Sampling(), 0, stop)
+    plain, assisted = (
+        HuggingFace(loaded, method).run(Task(RunKey(method, "p"), "code", request, Guessing()))
+        for method in ("hf-generate", "hf-assisted")
+    )
+    assert assisted.token_ids == plain.token_ids and len(plain.token_ids) > 10
+    assert len(assisted.steps) < len(plain.steps), "no guess was ever right"

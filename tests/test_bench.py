@@ -23,6 +23,7 @@ from compare.bench import (
     ratios,
 )
 from compare.digest import Digests
+from compare.methods import Bench, Task
 from compare.metrics import summary
 from compare.naming import check_methods
 from compare.paper import PAPER, Row, our_row, paper_text
@@ -228,6 +229,35 @@ def test_the_papers_tables_come_from_one_run_of_each_sampling_and_a_resume_adds_
     before = [path.read_bytes() for path in files]
     assert _exit_code(*asked, "--resume") == 0
     assert [path.read_bytes() for path in files] == before
+
+
+class Interrupted(Bench):
+    """A workbench at which Ctrl-C is pressed before the second prompt's staged run."""
+
+    def run(self, task: Task) -> RunRecord:
+        """The record of the task."""
+        if task.key == RunKey("staged", "two"):
+            raise KeyboardInterrupt
+        return super().run(task)
+
+
+@pytest.mark.usefixtures("with_tiny_pair")
+def test_ctrl_c_shows_what_is_there_and_the_rest_can_follow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = (
+        "bench", "--paper", "--suite", _suite(tmp_path), "--chains", "2", "--out",
+        str(tmp_path / "b.jsonl"), "--max-new-tokens", "8",
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conduct, "Bench", Interrupted)
+        assert _exit_code(*asked) == 130
+    printed = capsys.readouterr().out
+    assert "staged / autoregressive" in printed and "Deterministic" in printed
+    assert "b-greedy.jsonl" in printed and "b-top-k-50.jsonl" not in printed
+    assert not (tmp_path / "b-top-k-50.jsonl").exists()
+    assert _exit_code(*asked, "--resume") == 0
+    assert "Top-k" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("with_tiny_pair")
