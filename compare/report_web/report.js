@@ -12,8 +12,10 @@ for (const [id, figure] of Object.entries(figures)) {
 const SHEET = { one: 470, full: 980 };
 let opened = [];
 addEventListener("beforeprint", () => {
-  opened = [...document.querySelectorAll("details:not([open])")];
-  for (const each of opened) each.open = true;
+  for (const each of document.querySelectorAll("details:not([open])")) {
+    each.open = true;
+    opened.push(each);
+  }
   for (const id of Object.keys(figures)) {
     const plot = document.getElementById(id);
     const isFull = plot.closest("figure").classList.contains("full");
@@ -22,5 +24,6 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => {
   for (const each of opened) each.open = false;
+  opened = [];
   for (const id of Object.keys(figures)) Plotly.relayout(id, { width: null, autosize: true });
 });
