@@ -84,20 +84,25 @@ def summary(environment: Mapping[str, Any], digests: Digests) -> dict[str, Any]:
         "schema": SCHEMA,
         "environment": dict(environment),
         "reference": REFERENCE if REFERENCE in digests.methods else None,
-        "methods": _methods(environment, digests),
+        "methods": _methods(environment, digests, digests.methods),
         "by_category": {
-            category: _methods(environment, digests.only(prompts))
+            category: _methods(environment, digests.only(prompts), digests.methods)
             for category, prompts in breakdown.categories(digests).items()
         },
         "per_prompt": {m: breakdown.per_prompt(stand_ins, ratios[m]) for m in digests.methods},
         "looping": list(looping),
-        "without_looping": _methods(environment, others) if looping and others.runs else None,
+        "without_looping": (
+            _methods(environment, others, digests.methods) if looping and others.runs else None
+        ),
         "noise": breakdown.noise(digests),
     }
 
 
-def _methods(environment: Mapping[str, Any], digests: Digests) -> dict[str, Any]:
-    return {method: method_summary(environment, digests, method) for method in digests.methods}
+def _methods(
+    environment: Mapping[str, Any], digests: Digests, order: Sequence[str]
+) -> dict[str, Any]:
+    there = set(digests.methods)
+    return {m: method_summary(environment, digests, m) for m in order if m in there}
 
 
 def method_summary(environment: Mapping[str, Any], digests: Digests, method: str) -> dict[str, Any]:

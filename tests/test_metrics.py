@@ -204,6 +204,15 @@ def test_categories_have_tables_of_their_own() -> None:
     assert code["lookup"]["verdicts"]["IDENTICAL"] == 2
 
 
+def test_every_table_has_the_methods_in_the_same_order() -> None:
+    """Methods take turns, so that a category may begin with any of them."""
+    first, *rest = _broad()
+    data = _summary(first, rest[0], *reversed(rest[1:]))
+    order = ["autoregressive", "lookup"]
+    tables = [data["methods"], *data["by_category"].values(), data["without_looping"]]
+    assert [list(each) for each in tables] == [order] * 4
+
+
 def test_prompts_are_sorted_by_speedup_and_say_what_they_are() -> None:
     lines = _broad()
     reference = lines[4]
