@@ -36,7 +36,7 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--model-dir", type=Path, metavar="DIR", help="a folder with the models")
     model.add_argument("--draft", type=Path, metavar="DIR", help="a draft made by ssd.train")
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
-    model.add_argument("--precision", default="auto", help="auto, bf16, fp32 or fp16")
+    model.add_argument("--precision", default="auto", help="auto, bf16, fp32, fp16, int8 or int4")
     model.add_argument("--numerics", default="exact", help="exact or fast")
     model.add_argument("--threads", type=_whole, metavar="N", help="default: torch's own")
     text = parser.add_argument_group("text")

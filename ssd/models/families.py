@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ssd.exact import Numerics
 from ssd.models import gpt2, llama
+from ssd.models.integer import IntegerLinear
 from ssd.models.packed import PackedLinear
 from ssd.models.transformer import Transformer, Weights
 
@@ -51,8 +52,10 @@ def fingerprint(weights: Weights) -> str:
 def _tensors(value: object) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
-    if isinstance(value, PackedLinear):
+    if isinstance(value, PackedLinear):  # what is packed has no order to sample
         return [value.sample, *_tensors(value.bias)]
+    if isinstance(value, IntegerLinear):
+        return [value.sample, value.scales]
     if isinstance(value, tuple):
         return [tensor for item in value for tensor in _tensors(item)]
     if is_dataclass(value) and not isinstance(value, type):

@@ -17,22 +17,24 @@ from ssd.exact import CANDIDATE_WIDTHS, Numerics, NumericsKind, ProbeResult, pro
 from ssd.model import Pass
 from ssd.models import machine
 from ssd.models.assets import ASSETS, DraftAsset, read_draft, read_katz
-from ssd.models.checkpoint import read_checkpoint
+from ssd.models.checkpoint import Checkpoint, read_checkpoint
 from ssd.models.device import choose_device, choose_dtype
 from ssd.models.download import Progress, Report
 from ssd.models.families import fingerprint, transformer
 from ssd.models.fetch import default_cache, embedded_target, given_folder
 from ssd.models.hub import hub_folder
-from ssd.models.packed import packed
+from ssd.models.packed import in_integers, packed, quickened
 from ssd.models.pairs import PAIRS, PairSpec
 from ssd.models.transformer import Transformer
 from ssd.ngram import KatzTable
 from ssd.text import TextCodec
 
-PRECISIONS = ("auto", "bf16", "fp32", "fp16")
+PRECISIONS = ("auto", "bf16", "fp32", "fp16", "int8", "int4")
 NUMERICS = ("exact", "fast")
 
 _FEW = 4  # rows, up to which widths are weighed against each other
+_NARROW = (1, 4)  # rows of a draft's pass that its form is chosen for
+_INTEGER_BITS = {"int8": 8, "int4": 4}
 _CAREFUL = 24  # passes at each of them: what they cost is what every plain pass costs
 
 
@@ -106,15 +108,14 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     spec, cache = PAIRS[options.pair], default_cache()
     folder = _target_folder(spec, options, cache, report)
     report(Progress("loading the model", 0))
-    dtype = choose_dtype(options.precision, device)
     kind = cast(NumericsKind, options.numerics)
-    checkpoint = read_checkpoint(folder)
-    plain = transformer(checkpoint.config, checkpoint.tensors, dtype, device)
-    target, probed = _probed(packed(plain), kind, cache, report)
+    bare = _target(read_checkpoint(folder), options.precision, device)
+    dtype = bare.weights.embedding.dtype
+    target, probed = _probed(bare, kind, cache, report)
     draft_folder = _draft_folder(spec, options, report)
-    draft, asset = _draft(draft_folder, plain)
-    draft, _ = _probed(packed(draft), kind, cache, report)
+    draft, asset = _draft(draft_folder, bare)
     clock = default_clock(device)
+    draft = _cheapest(draft, clock, cache)
     pricing = Pricing(
         target=_costs(target, clock, cache, report),
         draft=_costs(draft, clock, cache, report),
@@ -136,6 +137,31 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
         description=_description(options, target, draft, probed, pricing),
         draft_folder=draft_folder,
     )
+
+
+def _target(checkpoint: Checkpoint, precision: str, device: torch.device) -> Transformer:
+    bits = _INTEGER_BITS.get(precision)
+    dtype = choose_dtype(precision, device) if bits is None else torch.float32
+    model = transformer(checkpoint.config, checkpoint.tensors, dtype, device)
+    return packed(model) if bits is None else in_integers(model, bits)
+
+
+def _cheapest(draft: Transformer, clock: Callable[[], float], cache: Path) -> Transformer:
+    """The draft with the products that take least time for few rows. It need not be exact.
+
+    Its rows guess and decide nothing, so it computes in `fast` numerics.
+    """
+    forms = {
+        name: form(draft).with_numerics(Numerics("fast"))
+        for name, form in (("packed", packed), ("quickened", quickened))
+    }
+
+    def fresh() -> dict[str, Any]:
+        costs = {name: sum(measure(m, clock, _NARROW).seconds) for name, m in forms.items()}
+        return {"form": min(costs, key=lambda name: costs[name])}
+
+    name = _key(forms["quickened"], "form")
+    return forms[machine.remembered(cache, "form", name, fresh)["form"]]
 
 
 def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report) -> Path:
@@ -243,12 +269,13 @@ def _description(
 ) -> dict[str, Any]:
     """What a record says of the pair and the machine."""
     embedding = target.weights.embedding
+    dtype = str(embedding.dtype).removeprefix("torch.")
     return {
         "pair": options.pair,
         "device": str(embedding.device),
         "hardware": machine.hardware(embedding.device),
         "threads": torch.get_num_threads(),
-        "precision": str(embedding.dtype).removeprefix("torch."),
+        "precision": options.precision if options.precision in _INTEGER_BITS else dtype,
         "numerics": options.numerics,
         "probe": {
             "key": _key(target, "exact"),

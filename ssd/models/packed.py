@@ -1,22 +1,30 @@
-"""Weights laid out for oneDNN's CPU kernels once, instead of by every product anew."""
+"""The same model with its products computed otherwise: laid out anew, or in integers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from ssd.models.layers import GELU, Layer, Linear, SwiGLU
+from ssd.models.integer import ByRows, Int4Linear, Int8Linear, IntegerLinear
+from ssd.models.layers import GELU, Layer, Linear, Norm, Product, RMSNorm, SwiGLU
 from ssd.models.transformer import Transformer, Weights
 
 _ROWS = 16  # the number of rows that the layout is chosen for
 _SAMPLE = 1000
+_FEW = 6  # rows up to which 4 bits are quicker than bf16
+
+Make = Callable[[Linear], Product]
 
 
 @dataclass(frozen=True)
 class PackedLinear:
-    """x W^T + b with W in oneDNN's own layout. `sample`: some of W's numbers, to tell it by."""
+    """x W^T + b with W in oneDNN's own layout, not in that of every product anew.
+
+    `sample`: some of W's numbers, to tell it by.
+    """
 
     packed: Tensor
     bias: Tensor | None
@@ -46,30 +54,88 @@ def packed(model: Transformer) -> Transformer:
 
     The kernels are those that torch.compile uses; which widths they keep exact is probed as ever.
     """
+    return _attempt(model, PackedLinear.of, PackedLinear.of)
+
+
+def quickened(model: Transformer) -> Transformer:
+    """A draft with 8 bits in its head, and 4 in its layers for few rows; else as `packed`.
+
+    For a draft alone: the result of a row depends on how many share its pass.
+    """
+
+    def by_rows(linear: Linear) -> Product:
+        return ByRows(Int4Linear.of(linear), PackedLinear.of(linear), _FEW)
+
+    quick = _attempt(model, by_rows, IntegerLinear.of)
+    return packed(model) if quick is model else quick
+
+
+def in_integers(model: Transformer, bits: int) -> Transformer:
+    """`model`, given in float32, with weights of 4 or 8 bits, the head's of 8; the rest is bf16.
+
+    Raises ValueError where the model, the device or torch lack what that takes.
+    """
+    try:
+        if model.weights.embedding.device.type != "cpu":
+            raise ValueError("there are no such kernels for a GPU here")
+        layer: Make = Int4Linear.of if bits == 4 else Int8Linear.of
+        weights = _remade(model.weights, layer, IntegerLinear.of)
+    except (RuntimeError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"int{bits} needs a CPU, a torch with oneDNN and a model without biases in its layers, "
+            f"got another: use --precision bf16 or fp32 ({str(error).splitlines()[0]})"
+        ) from error
+    narrow = replace(
+        weights,
+        embedding=weights.embedding.bfloat16(),
+        layers=tuple(_with_bf16_norms(layer) for layer in weights.layers),
+        norm=_in_bf16(weights.norm),
+    )
+    return Transformer(model.architecture, narrow, model.numerics)
+
+
+def _with_bf16_norms(layer: Layer) -> Layer:
+    return replace(
+        layer,
+        attention_norm=_in_bf16(layer.attention_norm),
+        mlp_norm=_in_bf16(layer.mlp_norm),
+    )
+
+
+def _in_bf16(norm: Norm) -> Norm:
+    if isinstance(norm, RMSNorm):
+        return replace(norm, weight=norm.weight.bfloat16())
+    return replace(norm, weight=norm.weight.bfloat16(), bias=norm.bias.bfloat16())
+
+
+def _attempt(model: Transformer, layer: Make, head: Make) -> Transformer:
+    """`model` with products made by `layer` and `head`; itself where that is impossible."""
     embedding = model.weights.embedding
     if embedding.device.type != "cpu" or embedding.dtype != torch.bfloat16:
         return model
     try:
-        weights = _packed(model.weights)
-    except (RuntimeError, AttributeError):  # this build of torch has no such kernels
+        weights = _remade(model.weights, layer, head)
+    except (RuntimeError, AttributeError, ValueError):  # this build of torch has no such kernels
         return model
     return Transformer(model.architecture, weights, model.numerics)
 
 
-def _packed(weights: Weights) -> Weights:
-    layers = tuple(_packed_layer(layer) for layer in weights.layers)
-    return replace(weights, layers=layers, head=_pack(weights.head))
+def _remade(weights: Weights, layer: Make, head: Make) -> Weights:
+    """`weights` with the products of the layers made by `layer`, and the head by `head`."""
+
+    def block(old: Layer) -> Layer:
+        mlp = old.mlp
+        qkv, output = layer(_linear(old.qkv)), layer(_linear(old.output))
+        if isinstance(mlp, SwiGLU):
+            small: SwiGLU | GELU = SwiGLU(layer(_linear(mlp.gate_up)), layer(_linear(mlp.down)))
+        else:
+            small = GELU(layer(_linear(mlp.up)), layer(_linear(mlp.down)))
+        return replace(old, qkv=qkv, output=output, mlp=small)
+
+    blocks = tuple(block(old) for old in weights.layers)
+    return replace(weights, layers=blocks, head=head(_linear(weights.head)))
 
 
-def _packed_layer(layer: Layer) -> Layer:
-    mlp = layer.mlp
-    if isinstance(mlp, SwiGLU):
-        small: SwiGLU | GELU = SwiGLU(_pack(mlp.gate_up), _pack(mlp.down))
-    else:
-        small = GELU(_pack(mlp.up), _pack(mlp.down))
-    return replace(layer, qkv=_pack(layer.qkv), output=_pack(layer.output), mlp=small)
-
-
-def _pack(product: object) -> PackedLinear:
-    assert isinstance(product, Linear), "packed already"
-    return PackedLinear.of(product)
+def _linear(product: Product) -> Linear:
+    assert isinstance(product, Linear), "made already"
+    return product
