@@ -20,7 +20,8 @@ from ssd.models.transformer import Transformer, Weights
 from ssd.ngram import KatzTable
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
-_CARD, _KATZ, _SHARDS = "draft.json", "katz.npz", "draft-*.safetensors"
+KATZ = "katz.npz"
+_CARD, _SHARDS = "draft.json", "draft-*.safetensors"
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def write_draft(folder: Path, tensors: dict[str, Tensor], card: dict[str, object
 
 def read_katz(folder: Path) -> KatzTable | None:
     """The table in `folder`; None where there is none."""
-    path = folder / _KATZ
+    path = folder / KATZ
     if not path.is_file():
         return None
     with np.load(path) as arrays:
@@ -200,5 +201,5 @@ def read_katz(folder: Path) -> KatzTable | None:
 def write_katz(folder: Path, table: KatzTable) -> None:
     """Store a table."""
     np.savez_compressed(
-        folder / _KATZ, keys=table.keys, tokens=table.tokens, probabilities=table.probabilities
+        folder / KATZ, keys=table.keys, tokens=table.tokens, probabilities=table.probabilities
     )

@@ -1,7 +1,7 @@
 """`python -m ssd.train`: a draft and an N-gram for a target, in steps that go on after a kill.
 
 corpus, draft and ngram make them; teach gives draft softer lessons; calibrate, measure and card say
-what they are worth; export hands the draft to transformers.
+what they are worth; head makes its passes cheaper; export hands it to transformers.
 """
 
 from __future__ import annotations
@@ -128,6 +128,13 @@ def _measure(command: argparse.ArgumentParser) -> None:
     command.add_argument("--write", action="store_true", help="keep the figures in the card")
 
 
+def _head(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--draft", type=Path, default=ASSETS, help="the draft's folder")
+    command.add_argument("--corpus", type=Path, required=True, help=".npz: what is frequent")
+    command.add_argument("--ids", type=_whole, required=True, help="how many stay")
+    command.add_argument("--out", type=Path, required=True, help="a new folder")
+
+
 def _export(command: argparse.ArgumentParser) -> None:
     _target(command)
     command.add_argument("--draft", type=Path, default=ASSETS, help="the draft's folder")
@@ -145,6 +152,7 @@ _COMMANDS: dict[str, tuple[Add, Callable[[argparse.Namespace], int]]] = {
     "ngram": (_ngram, steps.ngram),
     "calibrate": (_calibrate, steps.calibrate),
     "measure": (_measure, steps.measure),
+    "head": (_head, steps.head),
     "export": (_export, steps.export),
     "card": (_card, steps.card),
 }

@@ -60,6 +60,10 @@ def _shape(card: Mapping[str, Any]) -> str:
         ("the same at temperature 1", card.get("noisy_hope")),
         ("sharpness of perturbed scores", card["sharpness"]),
     ]
+    if "head" in card:
+        rows.insert(
+            4, ("ids that it may propose", f"{card['head']['ids']} of {card['head']['of']}")
+        )
     return _section("The draft", _table(("", ""), rows))
 
 

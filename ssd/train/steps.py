@@ -20,6 +20,7 @@ from ssd.text import TextCodec
 from ssd.train import calibrate as calibration
 from ssd.train import card as cards
 from ssd.train import export as exports
+from ssd.train import head as heads
 from ssd.train import measure as figures
 from ssd.train import ngram as ngrams
 from ssd.train import teach as lessons
@@ -177,6 +178,13 @@ def measure(args: argparse.Namespace) -> int:
     print(json.dumps(found, indent=1))
     if args.write:
         update_card(args.out, {"figures": found})
+    return EXIT_OK
+
+
+def head(args: argparse.Namespace) -> int:
+    """write a draft with a smaller head into a folder of its own"""
+    share = heads.cut_head(args.draft, Corpus.load(args.corpus), args.ids, args.out)
+    print(f"{args.out}: {args.ids} ids, {share:.2%} of the held-out answers")
     return EXIT_OK
 
 
