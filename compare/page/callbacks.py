@@ -120,9 +120,9 @@ class Callbacks:
 
     def _run(self, job: Job, request: gr.Request) -> Iterator[tuple[Update, ...]]:
         stream, environment = self._stream(job), dict[str, Any]()
-        yield (stream.text, _button(False), _button(True), *self._same())
+        drawn = self._same()
+        yield (stream.text, _button(False), _button(True), *drawn)
         for batch in self.lab.run(job, visitor=request.session_hash or ""):
-            drawn = self._same()
             for message in batch:
                 if isinstance(message, Started):
                     environment = dict(message.environment)
@@ -131,8 +131,9 @@ class Callbacks:
                     stream.show(shown)
                     drawn = self.draw(shown, request)
                 stream.add(message)
-            yield (stream.text, *_same(2), *drawn)
-        yield (stream.text, _button(True), _button(False), *self._same())
+            yield (stream.text, *self._same(2))
+        # With the last word, for a tab that was never opened forgets all but that.
+        yield (stream.text, _button(True), _button(False), *drawn)
 
     def stop(self, request: gr.Request) -> None:
         """Stop the visitor's own job; the run goes on to its partial results."""
