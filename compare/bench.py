@@ -7,7 +7,7 @@ its adaptive one, and the best of them, picked on these very runs, is the oppone
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,15 @@ class Search:
     @property
     def best(self) -> str | None:
         """The fastest, None where there is none."""
-        return max(self.medians, key=lambda name: self.medians[name], default=None)
+        return self._fastest(self.medians)
+
+    @property
+    def best_constant(self) -> str | None:
+        """The fastest of the constant chain lengths, None where there is none."""
+        return self._fastest([name for name in self.medians if ":" in name])
+
+    def _fastest(self, names: Iterable[str]) -> str | None:
+        return max(names, key=lambda name: self.medians[name], default=None)
 
     def words(self) -> str:
         """The search in a line."""
@@ -89,11 +97,12 @@ def ratios(digests: Digests) -> dict[tuple[str, str], Mapping[str, float | None]
 
 
 def _pairs(digests: Digests) -> Iterator[tuple[str, str]]:
-    best = Search.of(digests).best
+    search = Search.of(digests)
     yield "staged", REFERENCE
-    if best is not None:
-        yield best, REFERENCE
-        yield "staged", best
+    for name in dict.fromkeys((search.best, search.best_constant)):
+        if name is not None:
+            yield name, REFERENCE
+            yield "staged", name
     for baseline in BASELINES:
         if baseline in digests.methods:
             yield REFERENCE, baseline

@@ -99,6 +99,7 @@ class LlamaCpp:
             "n_ctx": self._pair.target.context_length,
             "n_threads": threads,
             "n_threads_batch": threads,
+            "flash_attn": True,  # the faster of both on two CPU cores
             "n_gpu_layers": 0 if self._pair.device.type == "cpu" else -1,
         }
 

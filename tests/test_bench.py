@@ -69,6 +69,12 @@ def test_the_best_chain_is_the_one_of_the_highest_median() -> None:
     }
     assert search.best == "speculative:4"
     assert "1 1.25x, 4 2.00x, adaptive 1.11x; the best: 4" in search.words()
+    adaptive = [*_runs(), *(plain(ANSWER, RunKey("speculative", n), 0.1) for n in "abc")]
+    search = Search.of(Digests.of(adaptive))
+    assert (search.best, search.best_constant) == ("speculative", "speculative:4")
+    assert {("staged", "speculative"), ("staged", "speculative:4")} <= set(
+        ratios(Digests.of(adaptive))
+    )
     nothing = Search.of(Digests.of([failed(RunKey("speculative:1", "a"))]))
     assert nothing.best is None and "no run of speculative" in nothing.words()
 

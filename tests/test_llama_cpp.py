@@ -126,6 +126,7 @@ def test_it_gets_as_many_threads_as_torch_and_our_settings(pair: Any) -> None:
     threads = torch.get_num_threads()
     assert (model.told["n_threads"], model.told["n_threads_batch"]) == (threads, threads)
     assert model.path.endswith("model.Q4_1.gguf") and model.told["n_ctx"] == CONTEXT
+    assert model.told["flash_attn"] is True and model.told["n_gpu_layers"] == 0
     assert model.sampling == {
         "temp": 0.7, "top_k": 50, "top_p": 0.9, "min_p": 0.0, "typical_p": 1.0,
         "repeat_penalty": 1.1,
