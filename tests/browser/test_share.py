@@ -98,6 +98,7 @@ def test_an_exported_record_comes_back(visitor: Visitor, tmp_path: Path) -> None
     before = page.locator(".ssd-board").inner_text()
     text = page.locator(".ssd-lane[data-method=staged] .ssd-text").inner_text()
     page.click(".ssd-shelf-choice >> nth=1")
+    expect(page.locator(".ssd-status")).to_contain_text("Recorded run")
     assert page.locator(".ssd-board").inner_text() != before
     imported(page, path)
     expect(page.locator(".ssd-status")).to_contain_text("Imported record")
