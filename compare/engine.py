@@ -14,7 +14,6 @@ from compare.job import Job, Lane, LaneEnded, Loading, Outcome, Record, Report, 
 from compare.methods import Bench, Task, recorded
 from compare.metrics import summary
 from compare.naming import Method
-from compare.naming import OURS
 from compare.record_file import VerdictRecord
 from compare.record_words import words_of
 from compare.records import STAGES, RunKey, RunRecord, StepRecord
