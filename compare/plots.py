@@ -63,7 +63,7 @@ def latency(records: Sequence[Mapping[str, Any]], names: Words, words: Words) ->
         rank = ends.index(line.times[-1])
         _add_line(figure, line, called(line.method, names), rank)
     if ends:
-        figure.update_xaxes(range=[0, 1.12 * ends[-1]])
+        figure.update_xaxes(range=[0, 1.2 * ends[-1]])
         figure.update_yaxes(range=[0, 1.12 * max(line.counts[-1] for line in lines)])
     return figure
 

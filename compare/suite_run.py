@@ -78,6 +78,7 @@ class SuiteRun:
         self._is_stopped = False
         self._writer: RecordWriter | None = None
         self._waiting_lines: list[Line] = []
+        self._first_refusal = ""
         self.environment: dict[str, Any] = {}
         self.digests = Digests()
 
@@ -102,7 +103,9 @@ class SuiteRun:
                 if over is not None:
                     yield over
                     return
-            yield Over("finished") if self.environment else self._nothing_ran()
+            # Where no prompt could be asked, the first one's sentence says why.
+            did_run = bool(self.environment)
+            yield Over("finished") if did_run else Over("refused", self._first_refusal)
         finally:
             if self._writer is not None:
                 self._writer.close()
@@ -184,6 +187,7 @@ class SuiteRun:
 
     def _keep_refusal(self, job: Job, sentence: str) -> None:
         """A prompt that cannot be asked is a failed run of every method."""
+        self._first_refusal = self._first_refusal or sentence
         for repeat in range(job.repeats):
             for method in job.methods:
                 key = RunKey(method, job.prompt_id, repeat)
@@ -197,8 +201,3 @@ class SuiteRun:
         assert self._writer is not None
         self._writer.append(line)
         self.digests.add(line)
-
-    def _nothing_ran(self) -> Over:
-        """No prompt could be asked: the first one's sentence says why."""
-        first = next((line for line in self._waiting_lines if isinstance(line, RunRecord)), None)
-        return Over("refused", first.error if first is not None and first.error else "")

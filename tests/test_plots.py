@@ -8,8 +8,9 @@ import pytest
 
 from compare import plots
 from compare.page import words
+from compare.page.charts_words import AXES as AXES_WORDS
 
-AXES = words.dictionary(words.PLOT, "en")
+AXES = words.dictionary(AXES_WORDS, "en")
 NAMES = words.dictionary(words.METHODS, "en")
 RECORD = {
     "method": "staged",

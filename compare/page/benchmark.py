@@ -6,7 +6,7 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +17,8 @@ import gradio as gr
 from compare.digest import Digests
 from compare.job import Job, Numerics, Setup
 from compare.lab import Lab
-from compare.metrics import summary
 from compare.page import words
-from compare.page.benchmark_files import Results, results
+from compare.page.benchmark_files import NUM_RESULTS, Measured, results
 from compare.page.callbacks import check_seed, whole_number
 from compare.page.shown import Update
 from compare.record_file import RecordReader
@@ -127,7 +126,7 @@ class Benchmarks:
             return
         with tempfile.TemporaryDirectory(prefix="ssd-benchmark-") as folder:
             made = results(found, path, Path(folder), _language(request))
-            yield (_told("loaded", name=path.name, summary=found), *made.updates)
+            yield (_told("loaded", name=path.name, summary=found.summary), *made)
 
     def _follow(
         self, suite_run: SuiteRun, visitor: str, path: Path, request: gr.Request
@@ -151,13 +150,13 @@ class Benchmarks:
         elif not suite_run.digests.runs:
             yield (_told(over.reason), *buttons, *_unchanged())
         else:
-            found = summary(suite_run.environment, suite_run.digests)
+            found = Measured(suite_run.environment, suite_run.digests)
             made = results(found, path, path.parent, _language(request))
-            yield (_told(over.reason, summary=found), *buttons, *made.updates)
+            yield (_told(over.reason, summary=found.summary), *buttons, *made)
 
 
-def _read(path: Path) -> Mapping[str, Any]:
-    """The summary of a record file, read as a stream. Raises ValueError."""
+def _read(path: Path) -> Measured:
+    """The record file at `path`, read as a stream. Raises ValueError."""
     size = path.stat().st_size
     if size > MAX_RECORD_BYTES:
         raise ValueError(
@@ -165,7 +164,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             f"{MAX_RECORD_BYTES / 1e6:g} MB"
         )
     reader = RecordReader(path)
-    return summary(reader.environment(), Digests.of(reader.lines()))
+    return Measured(reader.environment(), Digests.of(reader.lines()))
 
 
 def _progress(stage: Stage) -> str:
@@ -192,7 +191,7 @@ def _same(count: int) -> tuple[Update, ...]:
 
 
 def _unchanged() -> tuple[Update, ...]:
-    return _same(Results.COUNT)
+    return _same(NUM_RESULTS)
 
 
 def _language(request: gr.Request) -> words.Language:

@@ -5,49 +5,57 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import gradio as gr
 
 from compare import plots_prompts
+from compare.digest import Digests
+from compare.metrics import summary
 from compare.page import words
 from compare.page.charts_tab import drawn, entropy_figure
 from compare.page.charts_words import AXES
 from compare.page.shown import Update
+from compare.report import report_html
+from compare.report_csv import csv_text
+
+NUM_RESULTS = 5
+_NAME = "benchmark"
 
 
 @dataclass(frozen=True)
-class Results:
-    """The outputs of a finished or loaded benchmark, in the tab's order."""
+class Measured:
+    """A record file that was read or written: its first line, and its runs summed up."""
 
-    COUNT: ClassVar[int] = 3
+    environment: Mapping[str, Any]
+    digests: Digests
 
-    sorted_speedups: Update
-    entropy: Update
-    records: Update
-
-    @property
-    def updates(self) -> tuple[Update, ...]:
-        """One for each output."""
-        return self.sorted_speedups, self.entropy, self.records
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """As `compare summary --json` prints it."""
+        return summary(self.environment, self.digests)
 
 
 def results(
-    found: Mapping[str, Any], path: Path, folder: Path, language: words.Language
-) -> Results:
-    """The results of the record file at `path` whose summary is `found`, its files in `folder`."""
+    measured: Measured, path: Path, folder: Path, language: words.Language
+) -> tuple[Update, ...]:
+    """`NUM_RESULTS` updates: two figures, and the files, made in `folder`.
+
+    The figures are of the sorted speed-ups and of speed-up against entropy; the files are the
+    records, a copy of those at `path`, the table and the report.
+    """
     names = words.dictionary(words.METHODS, language)
     axes = words.dictionary(AXES, language)
-    records = folder / "benchmark.jsonl"
-    if path != records:
-        shutil.copyfile(path, records)
-    return Results(
-        drawn(plots_prompts.sorted_speedups(found, names, axes)),
-        entropy_figure(found, language),
-        _offered(records),
+    files = {suffix: folder / f"{_NAME}.{suffix}" for suffix in ("jsonl", "csv", "html")}
+    if path != files["jsonl"]:
+        shutil.copyfile(path, files["jsonl"])
+    files["csv"].write_text(csv_text(measured.environment, measured.digests), "utf-8")
+    report = report_html(measured.environment, measured.digests, language)
+    files["html"].write_text(report, "utf-8")
+    return (
+        drawn(plots_prompts.sorted_speedups(measured.summary, names, axes)),
+        entropy_figure(measured.summary, language),
+        *(gr.update(value=str(file), interactive=True) for file in files.values()),
     )
-
-
-def _offered(path: Path) -> Update:
-    return gr.update(value=str(path), interactive=True)

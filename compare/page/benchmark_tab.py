@@ -35,14 +35,15 @@ def benchmark_tab(lab: Lab, entropy: gr.Plot) -> None:
     view = component("benchmark", ("bench_table.js", "benchmark.js"), {**BENCHMARK, **names})
     figure = chart("sorted")
     with gr.Row():
-        records = _download("bench_records", "ssd-bench-records")
+        files = [_download(kind) for kind in ("records", "csv", "report")]
+    with gr.Row():
         load = gr.File(
             label=i18n("bench_load"),
             file_types=[".jsonl"],
             height=150,
             elem_id="ssd-bench-load",
         )
-    _wire(lab, controls, (run, stop, load), (view, figure, entropy, records))
+    _wire(lab, controls, (run, stop, load), (view, figure, entropy, *files))
 
 
 def _wire(
@@ -51,7 +52,7 @@ def _wire(
     pressed: tuple[gr.Button, gr.Button, gr.File],
     made: tuple[Component, ...],
 ) -> None:
-    """`made`: the view, and what `benchmark_files.Results` updates."""
+    """`made`: the view, and what `benchmark_files.results` updates."""
     callbacks = Benchmarks(lab)
     run, stop, load = pressed
     view, *results = made
@@ -98,7 +99,13 @@ def _controls(lab: Lab) -> tuple[Component, ...]:
                 tokens = _number("new_tokens", _DEFAULT_TOKENS, maximum=lab.limits.max_new_tokens)
             with gr.Row():
                 temperature = gr.Number(
-                    0, label=i18n("temperature"), minimum=0, maximum=2, step=0.05, min_width=100
+                    0,
+                    label=i18n("temperature"),
+                    minimum=0,
+                    maximum=2,
+                    step=0.05,
+                    min_width=100,
+                    elem_id="ssd-bench-temperature",
                 )
                 top_k = _number("top_k", 0, minimum=0)
                 seed = _number("seed", 0, minimum=0)
@@ -106,6 +113,7 @@ def _controls(lab: Lab) -> tuple[Component, ...]:
                 [(i18n("exact"), "exact"), (i18n("fast"), "fast")],
                 value="exact",
                 label=i18n("numerics"),
+                elem_id="ssd-bench-numerics",
             )
     return suite, file, methods, repeats, limit, tokens, temperature, top_k, seed, numerics
 
@@ -122,5 +130,9 @@ def _number(key: str, value: int, minimum: int = 1, maximum: int | None = None) 
     )
 
 
-def _download(key: str, elem_id: str) -> gr.DownloadButton:
-    return gr.DownloadButton(i18n(key), interactive=False, size="md", elem_id=elem_id)
+def _download(kind: str) -> gr.DownloadButton:
+    return gr.DownloadButton(
+        i18n(f"bench_{kind}"),  # type: ignore[arg-type]
+        interactive=False,
+        elem_id=f"ssd-bench-{kind}",
+    )

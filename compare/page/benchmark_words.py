@@ -63,10 +63,8 @@ BENCHMARK: dict[str, tuple[str, str]] = {
         "{suite}: {prompts} prompts, {runs} runs",
         "{suite}：{prompts} 个提示词，{runs} 次运行",
     ),
-    "made_on": (
-        "Made on {hardware}, {precision}, {numerics} numerics, {created}",
-        "在 {hardware} 上生成，{precision}，{numerics}，{created}",
-    ),
+    "made_on": ("Made on {all}", "生成环境：{all}"),
+    "made_numerics": ("{numerics} numerics", "数值方式 {numerics}"),
     "col_method": ("Method", "方法"),
     "col_speedup": ("Speed-up", "加速比"),
     "col_interval": ("95 % interval", "95 % 区间"),

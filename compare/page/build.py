@@ -35,6 +35,7 @@ from compare.page.learn_tab import learn_tab
 from compare.page.race_tab import Race, race_tab
 from compare.page.share_bar import ShareBar, share_bar
 from compare.page.step_tab import step_tab
+from compare.page.terms import terms
 from compare.page.theme import theme
 from compare.page.view import STYLES
 from compare.record_words import Bytewise
@@ -67,6 +68,7 @@ def build(lab: Lab, codec_of: Callable[[str], Bytewise | None] = lambda pair: No
         with tabs["learn"]:
             learn_tab()
         bar = share_bar(race.controls, tabs)
+        terms()
         callbacks = Callbacks(lab, (charts.follower,), codec_of)
         _connect(page, race, bar, callbacks, num_threads)
         api(

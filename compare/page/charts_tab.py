@@ -75,7 +75,7 @@ def _draw(shown: Shown, language: words.Language) -> Sequence[Update]:
 
 def drawn(figure: go.Figure | None) -> Update:
     """The figure, None where there is nothing in it."""
-    if figure is None or not figure.data:
+    if figure is None or not any(trace.x for trace in figure.data):
         return None
     return figure.update_layout(height=380, margin={"t": 24})
 

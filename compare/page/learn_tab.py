@@ -14,6 +14,7 @@ from compare.page.view import component
 from compare.plots_machine import curves
 
 _SCRIPTS = (
+    "go.js",
     "inline.js",
     "figures.js",
     "figures_cost.js",

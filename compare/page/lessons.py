@@ -60,7 +60,7 @@ def _filled(text: str, facts: Facts) -> str | None:
     """The text with its facts, None where one of them is not known."""
     if any(name not in facts for name in _FACT.findall(text)):
         return None
-    return _FACT.sub(lambda found: facts[found[1]], text)
+    return _FACT.sub(lambda found: facts[found[1]], text).replace(" %", "\u00a0%")
 
 
 def _blocks(text: str) -> Iterator[Block]:

@@ -14,9 +14,9 @@ function table(caption, heads, rows) {
   box.tabIndex = 0;
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", caption);
-  return fill(box, fill(make("table"), fill(make("caption", "", caption)),
-    fill(make("thead"), cells("th", heads)),
+  fill(box, fill(make("table"), fill(make("thead"), cells("th", heads)),
     fill(make("tbody"), ...rows.map((row) => cells("td", row)))));
+  return fill(make("section"), make("h3", "", caption), box);
 }
 
 function times(value) {
@@ -81,9 +81,8 @@ function notes(summary) {
   const words = [];
   const { pair, created } = summary.environment;
   if (pair) {
-    words.push(say("made_on", {
-      hardware: pair.hardware, precision: pair.precision, numerics: pair.numerics, created,
-    }));
+    const made = [pair.hardware, pair.precision, pair.numerics && say("made_numerics", pair), created];
+    words.push(say("made_on", { all: made.filter(Boolean).join(", ") }));
   }
   if (!summary.reference) words.push(say("no_reference"));
   if (summary.noise && summary.noise.is_noisy) {

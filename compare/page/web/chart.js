@@ -23,6 +23,7 @@ function save(kind) {
   const layout = {
     ...shown.layout, paper_bgcolor: "#ffffff", plot_bgcolor: "#ffffff",
     font: { ...shown.layout.font, color: "#18181b" }, title: { text: say(CHART), x: 0.5 },
+    margin: { ...shown.layout.margin, t: 64 },
   };
   window.Plotly.downloadImage({ data: shown.data, layout },
     { format: kind, filename: CHART, width: 900, height: 560, scale: kind === "png" ? 2 : 1 });

@@ -109,6 +109,12 @@ figures.payoff = () => {
     return { tokens, cost, ratio: tokens / cost };
   }
 
+  // Above its bar; inside it where the line of 1 would cross it.
+  function ratioLabel(x, top, line, ratio) {
+    const isCrossed = top - 5 > line - 4 && top - 18 < line + 4;
+    return label(x, isCrossed ? top + 15 : top - 5, ratio.toFixed(2));
+  }
+
   function draw() {
     const chosen = chain.value();
     const all = Array.from({ length: 10 }, (_, at) => payoff(at + 1));
@@ -122,7 +128,7 @@ figures.payoff = () => {
           x: 42 + 47 * at, y: y(ratio), width: 36, height: 150 - y(ratio), rx: 2,
           class: "ssd-fill-" + kind,
         }),
-        label(60 + 47 * at, y(ratio) - 5, ratio.toFixed(2)),
+        ratioLabel(60 + 47 * at, y(ratio), y(1), ratio),
         label(60 + 47 * at, 168, String(at + 1)));
     });
     image.append(svg("line", { x1: 32, x2: 516, y1: y(1), y2: y(1), class: "ssd-line-strong" }));

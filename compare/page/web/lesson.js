@@ -56,8 +56,9 @@ function drawLesson(lesson, root, openTerm) {
         button.setAttribute("aria-pressed", String(at === chosen));
         button.firstChild.textContent = sign;
       });
+      const said = choice.reply.replace(/^(Right: |Right\. |对：|对。)/, "");
       fill(reply, make("strong", "", say(choice.is_right ? "right" : "wrong") + " "),
-        ...inline(choice.reply.replace(/^(Right: |Right\. |对：|对。)/, "")));
+        ...inline(said[0].toUpperCase() + said.slice(1)));
     }
 
     function settle(chosen) {
@@ -92,13 +93,6 @@ function tryButton(block) {
   button.append(make("span", "", block.text), make("span", "ssd-arrow", "→"));
   button.addEventListener("click", () => go(settingsOf(block)));
   return button;
-}
-
-// To another address: what it does not name stays as it is.
-function go(changes) {
-  const address = hashValues();
-  for (const [name, value] of Object.entries(changes)) address.set(name, value);
-  location.hash = "#" + address.toString();
 }
 
 function settingsOf(block) {
