@@ -30,7 +30,8 @@ def test_transformers_computes_the_same(tmp_path: Path, is_tied: bool) -> None:
     assert (tmp_path / "out" / "tokenizer.json").exists()
     checkpoint = read_checkpoint(folder)
     target = transformer(checkpoint.config, checkpoint.tensors, torch.float32, CPU)
-    draft, _ = read_draft(tmp_path / "draft", target)
+    head = checkpoint.tensors["lm_head.weight"] if not is_tied else None
+    draft, _ = read_draft(tmp_path / "draft", target, head)
     theirs = AutoModelForCausalLM.from_pretrained(tmp_path / "out", dtype=torch.float32).eval()
     ids = next(iter(corpus().documents()))[0]
     with torch.inference_mode():

@@ -106,11 +106,13 @@ class DraftAsset:
     calibration: Calibration = Calibration()
 
 
-def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAsset]:
+def read_draft(
+    folder: Path, target: Transformer, head: Tensor | None = None
+) -> tuple[Transformer, DraftAsset]:
     """The draft in `folder`, which borrows the target's embedding and, as head, rows of its head.
 
-    `target`: with plain products, not packed. Raises ValueError where the files are missing or of
-    another target.
+    `head`: the weight of the target's head where it is not the embedding. Raises ValueError where
+    the files are missing or of another target.
     """
     card, tensors = read_card(folder), _tensors(folder)
     embedding = target.weights.embedding
@@ -123,7 +125,7 @@ def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAss
         target.architecture, num_layers=card["num_layers"], context_length=card["context_length"]
     )
     dtype, device = embedding.dtype, embedding.device
-    assert isinstance(target.weights.head, Linear)
+    rows = embedding if head is None else head.to(device, dtype)
     placed = {name: value.to(device) for name, value in tensors.items()}
     head_ids = placed["head_ids"].long()
     weights = Weights(
@@ -131,7 +133,7 @@ def read_draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAss
         positions=None,
         layers=layers(placed, architecture, card["epsilon"], dtype),
         norm=RMSNorm(placed["norm.weight"].to(dtype), card["epsilon"]),
-        head=Linear(target.weights.head.weight[head_ids].contiguous()),
+        head=Linear(rows[head_ids].contiguous()),
         head_ids=head_ids,
     )
     known = DraftAsset()

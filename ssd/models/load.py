@@ -109,11 +109,12 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     folder = _target_folder(spec, options, cache, report)
     report(Progress("loading the model", 0))
     kind = cast(NumericsKind, options.numerics)
-    bare = _target(read_checkpoint(folder), options.precision, device)
+    checkpoint = read_checkpoint(folder)
+    bare = _target(checkpoint, options.precision, device)
     dtype = bare.weights.embedding.dtype
     target, probed = _probed(bare, kind, cache, report)
     draft_folder = _draft_folder(spec, options, report)
-    draft, asset = _draft(draft_folder, bare)
+    draft, asset = _draft(draft_folder, bare, checkpoint.tensors.get("lm_head.weight"))
     clock = default_clock(device)
     draft = _cheapest(draft, clock, cache)
     pricing = Pricing(
@@ -180,9 +181,11 @@ def _draft_folder(spec: PairSpec, options: Options, report: Report) -> Path:
     return folder or hub_folder(spec.draft, report)
 
 
-def _draft(folder: Path, target: Transformer) -> tuple[Transformer, DraftAsset]:
+def _draft(
+    folder: Path, target: Transformer, head: Tensor | None
+) -> tuple[Transformer, DraftAsset]:
     if not (folder / "config.json").is_file():
-        return read_draft(folder, target)
+        return read_draft(folder, target, head)
     checkpoint = read_checkpoint(folder)
     embedding = target.weights.embedding
     model = transformer(checkpoint.config, checkpoint.tensors, embedding.dtype, embedding.device)

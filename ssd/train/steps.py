@@ -203,8 +203,9 @@ def card(args: argparse.Namespace) -> int:
 
 def _models(args: argparse.Namespace) -> tuple[Transformer, Transformer]:
     """The target, and the draft in the folder of the options."""
-    target = target_model(target_folder(args.target, progress_line()))
-    return target, read_draft(args.out, target)[0]
+    folder = target_folder(args.target, progress_line())
+    target, head = target_model(folder), read_checkpoint(folder).tensors.get("lm_head.weight")
+    return target, read_draft(args.out, target, head)[0]
 
 
 def _say(line: str) -> None:
