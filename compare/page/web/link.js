@@ -71,14 +71,21 @@ function changed(now) {
   setAddress(changes);
 }
 
+// Open a tab. While the page is being built its button may not be there or not listen yet.
+function turnTo(name, tries) {
+  const tab = document.getElementById("ssd-tab-" + name + "-button");
+  if (tab && tab.getAttribute("aria-selected") === "true") return;
+  if (tab) tab.click();
+  if (tries > 0) setTimeout(() => turnTo(name, tries - 1), 100);
+}
+
 // Take up what the address asks for.
 function takeUp() {
   const asked = hashValues();
   hidden = asked.has("hide") ? asked.get("hide") : hidden; // a lesson's own link must not undo it
   document.documentElement.dataset.hide = hidden.split(",").join(" ");
   if (hidden && !asked.has("hide")) setAddress({ hide: hidden });
-  const tab = document.getElementById("ssd-tab-" + asked.get("tab") + "-button");
-  if (tab) tab.click();
+  if (asked.has("tab")) turnTo(asked.get("tab"), 50);
   if (CONTROLS.some((control) => asked.has(control.name)) || asked.has("run")) {
     trigger("apply", {});
   }
