@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +20,8 @@ from ssd.request import Request
 from ssd.tree import TokenTree
 
 LONGEST_MATCH = 6
+LONGEST_CONTEXT = 3  # ids that a Katz table looks back
+KEY_BITS = 20  # per id in a table's key
 # By match length, from held-out text the target wrote: `python -m ssd.train calibrate`.
 _PRIOR_HITS = (0.0, 0.19, 0.48, 0.57, 0.68, 0.70, 0.90)
 _PRIOR_WEIGHT = 8.0
@@ -87,10 +92,10 @@ class ContextMatches:
 
 @dataclass(frozen=True)
 class KatzTable:
-    """The likeliest continuations of one and of two ids under a Katz-backoff trigram.
+    """The likeliest continuations of one to three ids under a Katz back-off model.
 
-    `keys`: sorted `[M]` uint64, `(first + 1) 2^32 + second + 1` for a pair, with `first` -1 for a
-    single id; `tokens`, `probabilities`: `[M, K]`, best first, probability 0 where there are fewer.
+    `keys`: sorted `[M]` uint64, one for each context, see `key`; `tokens`, `probabilities`:
+    `[M, K]`, best first, probability 0 where there are fewer.
     """
 
     keys: NDArray[np.uint64]
@@ -98,19 +103,26 @@ class KatzTable:
     probabilities: NDArray[np.float16]
 
     @staticmethod
-    def key(first: int, second: int) -> int:
-        """The key of a pair."""
-        return (first + 1 << 32) + second + 1
+    def key(context: Sequence[int]) -> int:
+        """The number of a context of up to three ids: 20 bits an id, the last one lowest."""
+        number = 0
+        for token in context:
+            number = (number << KEY_BITS) + token + 1
+        return number
+
+    @cached_property
+    def _sorted(self) -> array[int]:
+        # For one look-up at a time bisect is several times quicker than numpy.
+        return array("Q", self.keys.tobytes())
 
     def guesses(self, tail: Sequence[int]) -> list[tuple[int, float]]:
-        """Continuations of the last two ids of `tail`, else of the last one; best first."""
-        if len(tail) == 0:
-            return []
-        singles = self.key(-1, tail[-1])
-        keys = (self.key(tail[-2], tail[-1]), singles) if len(tail) > 1 else (singles,)
-        for key in keys:
-            at = int(np.searchsorted(self.keys, np.uint64(key)))
-            if at < len(self.keys) and int(self.keys[at]) == key:
+        """Continuations of the longest known end of `tail`, of up to three ids; best first."""
+        known = self._sorted
+        key = self.key(tail[-LONGEST_CONTEXT:])
+        for length in range(min(len(tail), LONGEST_CONTEXT), 0, -1):
+            key &= (1 << KEY_BITS * length) - 1
+            at = bisect_left(known, key)
+            if at < len(known) and known[at] == key:
                 pairs = zip(self.tokens[at].tolist(), self.probabilities[at].tolist(), strict=True)
                 return [(token, chance) for token, chance in pairs if chance > 0]
         return []
@@ -145,7 +157,7 @@ class NGram:
         found = self._matches.guesses(path) if self._is_matching else {}
         left = 1.0 - sum(found.values())
         if self._table is not None and left > 0:
-            tail = (*self._context[-2:], *path)[-2:]
+            tail = (*self._context[-LONGEST_CONTEXT:], *path)[-LONGEST_CONTEXT:]
             for token, chance in self._table.guesses(tail):
                 found[token] = found.get(token, 0.0) + left * chance
         position = len(self._context) + len(path)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -30,7 +33,7 @@ def test_counts_do_not_reach_over_documents() -> None:
     """The last id of a text is not followed by the first of the next one."""
     bigrams = Counts.of([[1, 2, 3], [4, 5]], 2)
     pairs = zip(bigrams.contexts.tolist(), bigrams.last.tolist(), strict=True)
-    assert set(pairs) == {(1, 2), (2, 3), (4, 5)}
+    assert set(pairs) == {(KatzTable.key([a]), b) for a, b in ((1, 2), (2, 3), (4, 5))}
 
 
 def test_discounted_chances_leave_what_was_taken() -> None:
@@ -97,8 +100,57 @@ def test_table_knows_pairs_then_single_ids() -> None:
     assert table.guesses([]) == []
 
 
-def test_keys_tell_all_pairs_apart() -> None:
-    """No pair has the key of another, nor that of a single id."""
+def test_keys_tell_all_contexts_apart() -> None:
+    """No context of up to three ids has the key of another."""
     ids = (0, 1, 2, 255, 49151)
-    keys = {KatzTable.key(first, second) for first in (-1, *ids) for second in ids}
-    assert len(keys) == (len(ids) + 1) * len(ids)
+    contexts = [context for length in range(4) for context in product(ids, repeat=length)]
+    assert len({KatzTable.key(context) for context in contexts}) == len(contexts)
+    assert max(map(KatzTable.key, contexts)) < 1 << 63
+
+
+def test_the_longest_known_end_speaks() -> None:
+    """Each order by itself: three ids where they were seen twice, else two, else one."""
+    table = katz_table(
+        [[1, 2, 3, 4], [1, 2, 3, 4], [9, 2, 3, 5], [9, 2, 3, 5], [7, 3, 6], [8, 3, 6]]
+    )
+    assert table.guesses([0, 1, 2, 3])[0][0] == 4
+    assert table.guesses([9, 2, 3])[0][0] == 5
+    assert {token for token, _ in table.guesses([0, 2, 3])[:2]} == {4, 5}
+    assert {token for token, _ in table.guesses([0, 0, 3])[:3]} == {4, 5, 6}
+    short = katz_table([[1, 2, 3, 4], [1, 2, 3, 4]], longest=2)
+    assert KatzTable.key([1, 2, 3]) not in short.keys and KatzTable.key([2, 3]) in short.keys
+
+
+def test_a_table_gives_the_chances_of_counting_by_hand() -> None:
+    """Random text of eight ids against sums over dictionaries, every context of up to three."""
+    rng = np.random.default_rng(2)
+    documents = [(rng.zipf(1.5, 60) % 8).tolist() for _ in range(30)]
+    table = katz_table(documents, num_guesses=8)
+    for length in (1, 2, 3):
+        for context in product(range(8), repeat=length):
+            found = dict(table.guesses(context))
+            wanted = by_hand(documents, context)
+            assert found == pytest.approx(wanted, abs=2e-3), context
+
+
+def by_hand(documents: list[list[int]], context: tuple[int, ...]) -> dict[int, float]:
+    """P(. | the longest end of `context` seen twice), by Katz's formulas, from plain counts."""
+    if not context:
+        flat = Counter(token for document in documents for token in document)
+        return {token: count / flat.total() for token, count in flat.items()}
+    grams = Counter(
+        tuple(document[at : at + len(context) + 1])
+        for document in documents
+        for at in range(len(document) - len(context))
+    )
+    here = {gram[-1]: count for gram, count in grams.items() if gram[:-1] == context}
+    total = sum(here.values())
+    lower = by_hand(documents, context[1:])
+    if total < 2:
+        return lower if len(context) > 1 else {}
+    factor = discounts(np.array(list(grams.values())))
+    seen = {t: (factor[c] if c <= 5 else 1.0) * c / total for t, c in here.items()}
+    freed = 1.0 - sum(seen.values())
+    unseen = 1.0 - sum(lower.get(token, 0.0) for token in seen)
+    rest = {t: freed / unseen * p for t, p in lower.items() if t not in seen and unseen > 1e-9}
+    return {token: chance for token, chance in (seen | rest).items() if chance > 1e-6}

@@ -114,7 +114,7 @@ def test_costs_are_ratios_of_measured_passes() -> None:
 def test_proposals_are_timed_one_by_one() -> None:
     """A tick each, a million microseconds."""
     table = KatzTable(
-        np.array([KatzTable.key(-1, 1)], dtype=np.uint64),
+        np.array([KatzTable.key([1])], dtype=np.uint64),
         np.array([[2]], dtype=np.uint16),
         np.array([[0.5]], dtype=np.float16),
     )

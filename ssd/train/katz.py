@@ -1,4 +1,7 @@
-"""A Katz-backoff trigram from text (S. Katz, IEEE TASSP 35(3), 1987), as a table of guesses."""
+"""A Katz back-off model of text (S. Katz, IEEE TASSP 35(3), 1987), as a table of guesses.
+
+The paper has a trigram; one more id of context costs nothing when guessing and is right more often.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from ssd.ngram import KatzTable
+from ssd.ngram import KEY_BITS, LONGEST_CONTEXT, KatzTable
 
 MOST_DISCOUNTED = 5  # counts above are trusted as they are
-_BITS = 20  # per id in a packed n-gram
 _FEWEST = 2  # contexts seen less often are left to the shorter ones
 _TINY = 1e-9
 
@@ -42,7 +44,10 @@ def discounts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Counts:
-    """N-grams of one length: the context before the last id (packed), the last id, how often."""
+    """N-grams of one length: the key of the context before the last id, the last id, how often.
+
+    Sorted by context; keys as in `KatzTable.key`, 0 for no context.
+    """
 
     contexts: NDArray[np.int64]
     last: NDArray[np.int64]
@@ -51,16 +56,27 @@ class Counts:
     @classmethod
     def of(cls, documents: Iterable[Sequence[int]], length: int) -> Counts:
         """The n-grams of `documents`; none reaches over the end of one."""
-        packed = [np.zeros(0, dtype=np.int64)]
+        assert 1 <= length <= LONGEST_CONTEXT + 1, "the key of a context has room for three ids"
+        contexts, last = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         for document in documents:
             ids = np.asarray(document, dtype=np.int64)
             if len(ids) >= length:
-                gram = np.zeros(len(ids) - length + 1, dtype=np.int64)
-                for offset in range(length):
-                    gram = (gram << _BITS) | ids[offset : len(ids) - length + 1 + offset]
-                packed.append(gram)
-        grams, counts = np.unique(np.concatenate(packed), return_counts=True)
-        return cls(grams >> _BITS, grams & ((1 << _BITS) - 1), counts.astype(np.int64))
+                key = np.zeros(len(ids) - length + 1, dtype=np.int64)
+                for offset in range(length - 1):
+                    key = (key << KEY_BITS) + ids[offset : len(ids) - length + 1 + offset] + 1
+                contexts.append(key)
+                last.append(ids[length - 1 :])
+        return cls._counted(np.concatenate(contexts), np.concatenate(last))
+
+    @classmethod
+    def _counted(cls, contexts: NDArray[np.int64], last: NDArray[np.int64]) -> Counts:
+        order = np.lexsort((last, contexts))
+        contexts, last = contexts[order], last[order]
+        is_new = np.ones(len(last), dtype=bool)
+        is_new[1:] = (contexts[1:] != contexts[:-1]) | (last[1:] != last[:-1])
+        starts = np.flatnonzero(is_new)
+        counts = np.diff(np.append(starts, len(last)))
+        return cls(contexts[starts], last[starts], counts.astype(np.int64))
 
     def discounted(self) -> NDArray[np.float64]:
         """P*(last | context) of each n-gram: discounted count over the context's count."""
@@ -134,16 +150,17 @@ class Law:
         return sorted(self.seen.items(), key=_best_first)
 
 
-def katz_table(documents: Sequence[Sequence[int]], num_guesses: int = 4) -> KatzTable:
-    """The likeliest continuations of every single id and pair seen at least twice."""
-    singles = _unigram(documents)
-    pairs = {second: Law.of(row, singles) for second, row in _rows(Counts.of(documents, 2)).items()}
-    best = {KatzTable.key(-1, second): law.best(num_guesses) for second, law in pairs.items()}
-    mask = (1 << _BITS) - 1
-    for context, seen in _rows(Counts.of(documents, 3)).items():
-        first, second = context >> _BITS, context & mask
-        law = Law.of(seen, pairs.get(second))
-        best[KatzTable.key(first, second)] = law.best(num_guesses)
+def katz_table(
+    documents: Sequence[Sequence[int]], num_guesses: int = 4, longest: int = LONGEST_CONTEXT
+) -> KatzTable:
+    """The likeliest continuations of every context of up to `longest` ids seen at least twice."""
+    laws: dict[int, Law] = {0: _unigram(documents)}
+    for length in range(1, longest + 1):
+        shorter = (1 << KEY_BITS * (length - 1)) - 1
+        rows = _rows(Counts.of(documents, length + 1))
+        laws |= {context: Law.of(row, laws[context & shorter]) for context, row in rows.items()}
+    del laws[0]
+    best = {context: law.best(num_guesses) for context, law in laws.items()}
     keys = np.array(sorted(best), dtype=np.uint64)
     largest = max((token for ranked in best.values() for token, _ in ranked), default=0)
     tokens = np.zeros((len(keys), num_guesses), dtype=np.uint16 if largest < 1 << 16 else np.uint32)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssd.models.transformer import Transformer
-from ssd.ngram import KatzTable
+from ssd.ngram import LONGEST_CONTEXT, KatzTable
 from ssd.train.calibrate import document_rows
 from ssd.train.corpus import Corpus
 from ssd.train.katz import katz_table
@@ -100,7 +100,7 @@ def worth(
     hits, total, nats = np.zeros(4), 0, 0.0
     for (ids, num_prompt), chosen in zip(documents, choices, strict=True):
         for position in range(num_prompt, len(ids)):
-            guesses = found.guesses(ids[position - 2 : position])
+            guesses = found.guesses(ids[max(0, position - LONGEST_CONTEXT) : position])
             tokens, choice = [token for token, _ in guesses], chosen[position - num_prompt]
             for at, wanted in ((0, choice), (2, ids[position])):
                 hits[at] += tokens[:1] == [wanted]
