@@ -25,6 +25,7 @@ KEY_BITS = 20  # per id in a table's key
 # By match length, from held-out text the target wrote: `python -m ssd.train calibrate`.
 _PRIOR_HITS = (0.0, 0.19, 0.48, 0.57, 0.68, 0.70, 0.90)
 _PRIOR_WEIGHT = 8.0
+_TRUST_WEIGHT = 8.0  # of a table's chances before the answer has shown anything
 
 
 class ContextMatches:
@@ -128,6 +129,40 @@ class KatzTable:
         return []
 
 
+class TableTrust:
+    """How far a table's chances hold in the answer at hand: hits over the chances it gave.
+
+    Text unlike what the table was counted on makes its guesses too sure of themselves. A memo of
+    the answer: the same answer gives the same trust.
+    """
+
+    def __init__(self, table: KatzTable) -> None:
+        self._table = table
+        self._forget(())
+
+    def _forget(self, prompt: Sequence[int]) -> None:
+        self._read = list(prompt)
+        self._num_prompt = len(prompt)
+        self._given = self._hit = _TRUST_WEIGHT
+
+    def update(self, context: Sequence[int], num_prompt: int) -> None:
+        """Turn to `context`, of which the first `num_prompt` ids are nobody's guess."""
+        known = len(self._read)
+        if num_prompt != self._num_prompt or list(context[:known]) != self._read:
+            self._forget(context[:num_prompt])
+            known = num_prompt
+        for at in range(known, len(context)):
+            for token, chance in self._table.guesses(context[max(0, at - LONGEST_CONTEXT) : at]):
+                self._given += chance
+                self._hit += token == context[at]
+        self._read = list(context)
+
+    @property
+    def factor(self) -> float:
+        """What to multiply the table's chances by, at most 1."""
+        return min(1.0, self._hit / self._given)
+
+
 class NGram:
     """Both sources as one: the context's matches first, the table for what they leave.
 
@@ -136,6 +171,7 @@ class NGram:
 
     def __init__(self, table: KatzTable | None, *, is_matching: bool = True) -> None:
         self._table = table
+        self._trust = None if table is None else TableTrust(table)
         self._is_matching = is_matching
         self._matches = ContextMatches()
         self._context: Sequence[int] = ()
@@ -149,6 +185,8 @@ class NGram:
     def turn_to(self, context: Sequence[int], request: Request) -> None:
         """Get ready to guess after `context`."""
         self.read(context)
+        if self._trust is not None:
+            self._trust.update(context, len(request.prompt))
         self._context = context
         self._request = request
 
@@ -156,7 +194,8 @@ class NGram:
         """Likely next tokens after the context and `path`, best first."""
         found = self._matches.guesses(path) if self._is_matching else {}
         left = 1.0 - sum(found.values())
-        if self._table is not None and left > 0:
+        if self._table is not None and self._trust is not None and left > 0:
+            left *= self._trust.factor
             tail = (*self._context[-LONGEST_CONTEXT:], *path)[-LONGEST_CONTEXT:]
             for token, chance in self._table.guesses(tail):
                 found[token] = found.get(token, 0.0) + left * chance

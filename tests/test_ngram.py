@@ -11,7 +11,14 @@ import pytest
 from ssd import noise
 from ssd.grow import Limits
 from ssd.meter import Meter
-from ssd.ngram import LONGEST_MATCH, ContextMatches, KatzTable, NGram, NGramProposer
+from ssd.ngram import (
+    LONGEST_MATCH,
+    ContextMatches,
+    KatzTable,
+    NGram,
+    NGramProposer,
+    TableTrust,
+)
 from ssd.request import Request
 from ssd.sampling import Sampling
 from tests.reference.matches import followers, tallies
@@ -135,6 +142,38 @@ def test_katz_equals_a_dictionary() -> None:
             for third in range(12):
                 expected = entries.get((third, first, second), shorter)
                 assert made.guesses([0, third, first, second]) == expected
+
+
+def test_trust_is_hits_over_chances_of_the_answer_alone() -> None:
+    """By hand, and the same however the context was reached."""
+    rng = random.Random(6)
+    made = table(
+        {(token,): [((token + 1) % 5, 0.5), ((token + 2) % 5, 0.25)] for token in range(5)}
+    )
+    wanderer = TableTrust(made)
+    for _ in range(50):
+        context, num_prompt = rng.choices(range(5), k=40), rng.randint(1, 30)
+        steps = zip(context[num_prompt - 1 :], context[num_prompt:], strict=False)
+        gaps = [(following - token) % 5 for token, following in steps]
+        hits = sum(gap in (1, 2) for gap in gaps)
+        for end in sorted(rng.sample(range(num_prompt, 41), 3)):
+            wanderer.update(context[:end], num_prompt)
+        wanderer.update(context, num_prompt)
+        assert wanderer.factor == pytest.approx(min(1.0, (8 + hits) / (8 + 0.75 * len(gaps))))
+
+
+def test_a_table_that_is_wrong_loses_its_say() -> None:
+    """Its guesses stay, in their order, with smaller chances; what the prompt says counts not."""
+    made = table({(0,): [(1, 0.9)], (2,): [(3, 0.9)]})
+    ngram = NGram(made, is_matching=False)
+    prompt = (2,) + (0,) * 40
+    ngram.turn_to(prompt, Request(prompt))
+    assert [(g.token, g.probability) for g in ngram.guesses(())] == [
+        (1, pytest.approx(0.9, abs=1e-3))
+    ]
+    ngram.turn_to(prompt + (0,) * 40, Request(prompt))
+    (guess,) = ngram.guesses(())
+    assert guess.token == 1 and guess.probability == pytest.approx(0.9 * 8 / 44, abs=1e-3)
 
 
 def test_the_table_takes_what_the_matches_leave() -> None:
