@@ -141,6 +141,12 @@ def _export(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, required=True, help="a new folder")
 
 
+def _candidates(command: argparse.ArgumentParser) -> None:
+    command.add_argument("records", nargs="+", metavar="NAME=RUN.jsonl")
+    command.add_argument("--how", required=True, help="in words: on what, with which options")
+    command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
+
+
 def _card(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
 
@@ -154,6 +160,7 @@ _COMMANDS: dict[str, tuple[Add, Callable[[argparse.Namespace], int]]] = {
     "measure": (_measure, steps.measure),
     "head": (_head, steps.head),
     "export": (_export, steps.export),
+    "candidates": (_candidates, steps.candidates),
     "card": (_card, steps.card),
 }
 

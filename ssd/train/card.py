@@ -102,7 +102,7 @@ def _recipes(recipes: Sequence[Mapping[str, Any]]) -> str:
 def _figures(figures: Mapping[str, Any]) -> str:
     rows = [(name, value) for name, value in _flat("", figures)]
     words = (
-        "Measured by `python -m ssd.train measure` through the engine in exact numerics; agreement "
+        "Measured by `python -m ssd.train measure` through the engine; agreement "
         "is teacher-forced.\n\n"
     )
     return _section("Figures", words + _table(("figure", "value"), rows))

@@ -18,6 +18,7 @@ from ssd.models.packed import packed
 from ssd.models.transformer import Transformer
 from ssd.text import TextCodec
 from ssd.train import calibrate as calibration
+from ssd.train import candidates as drafts
 from ssd.train import card as cards
 from ssd.train import export as exports
 from ssd.train import head as heads
@@ -192,6 +193,21 @@ def export(args: argparse.Namespace) -> int:
     """write the draft as a folder that transformers loads"""
     exports.export(args.draft, target_folder(args.target, progress_line()), args.out)
     print(args.out)
+    return EXIT_OK
+
+
+def candidates(args: argparse.Namespace) -> int:
+    """keep a table of drafts by tokens per second, from their records, in the card"""
+    rows = []
+    for given in args.records:
+        name, _, path = given.partition("=")
+        if not name or not path:
+            raise ValueError(f"expected records as NAME=RUN.jsonl, got {given!r}")
+        rows += drafts.rows(name, Path(path))
+    update_card(
+        args.out, {"candidates": {"how": args.how, "columns": list(drafts.COLUMNS), "rows": rows}}
+    )
+    print(json.dumps(rows, indent=1))
     return EXIT_OK
 
 
