@@ -110,6 +110,8 @@ def test_an_exported_record_comes_back(visitor: Visitor, tmp_path: Path) -> None
 
 def test_a_record_that_is_none_is_refused_by_a_sentence(visitor: Visitor, tmp_path: Path) -> None:
     page = finished(visitor)
+    # Labels get their links into the glossary a moment after the board is drawn.
+    expect(page.locator(".ssd-board")).to_contain_text("?")
     before = page.locator(".ssd-board").inner_text()
     bad = tmp_path / "<img src=x onerror=alert(3)>.jsonl"
     bad.write_text('{"kind": "environment", "schema": 99}\n', "utf-8")
