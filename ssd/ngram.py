@@ -130,7 +130,7 @@ class KatzTable:
 
 
 class TableTrust:
-    """How far a table's chances hold in the answer at hand: hits over the chances it gave.
+    """A table, trusted as far as the answer at hand bears it out: hits over the chances it gave.
 
     Text unlike what the table was counted on makes its guesses too sure of themselves. A memo of
     the answer: the same answer gives the same trust.
@@ -155,12 +155,17 @@ class TableTrust:
             for token, chance in self._table.guesses(context[max(0, at - LONGEST_CONTEXT) : at]):
                 self._given += chance
                 self._hit += token == context[at]
-        self._read = list(context)
+        self._read += context[known:]
 
     @property
     def factor(self) -> float:
         """What to multiply the table's chances by, at most 1."""
         return min(1.0, self._hit / self._given)
+
+    def guesses(self, tail: Sequence[int]) -> list[tuple[int, float]]:
+        """The table's continuations of `tail`, their chances scaled."""
+        factor = self.factor
+        return [(token, factor * chance) for token, chance in self._table.guesses(tail)]
 
 
 class NGram:
@@ -170,8 +175,7 @@ class NGram:
     """
 
     def __init__(self, table: KatzTable | None, *, is_matching: bool = True) -> None:
-        self._table = table
-        self._trust = None if table is None else TableTrust(table)
+        self._table = None if table is None else TableTrust(table)
         self._is_matching = is_matching
         self._matches = ContextMatches()
         self._context: Sequence[int] = ()
@@ -185,8 +189,8 @@ class NGram:
     def turn_to(self, context: Sequence[int], request: Request) -> None:
         """Get ready to guess after `context`."""
         self.read(context)
-        if self._trust is not None:
-            self._trust.update(context, len(request.prompt))
+        if self._table is not None:
+            self._table.update(context, len(request.prompt))
         self._context = context
         self._request = request
 
@@ -194,8 +198,7 @@ class NGram:
         """Likely next tokens after the context and `path`, best first."""
         found = self._matches.guesses(path) if self._is_matching else {}
         left = 1.0 - sum(found.values())
-        if self._table is not None and self._trust is not None and left > 0:
-            left *= self._trust.factor
+        if self._table is not None and left > 0:
             tail = (*self._context[-LONGEST_CONTEXT:], *path)[-LONGEST_CONTEXT:]
             for token, chance in self._table.guesses(tail):
                 found[token] = found.get(token, 0.0) + left * chance

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from compare import conduct
-from compare.__main__ import main
 from compare.ablate import SOURCES, Cell, Grid, ablation_csv, ablation_text, cells
 from compare.ablate_figure import ablation_figure, ablation_page
 from compare.digest import Digests
@@ -19,6 +18,7 @@ from compare.metrics import summary
 from compare.naming import check_methods
 from compare.record_file import RecordReader
 from compare.records import RunKey, RunRecord
+from tests.command_line import assert_refused, exit_code
 from tests.records_by_hand import ENVIRONMENT, failed, guessed, plain
 from tests.tiny_pair import tiny_pair
 
@@ -83,14 +83,6 @@ def test_the_figure_has_a_panel_for_each_effect_and_temperature() -> None:
     assert 'src="http' not in page and "cdn." not in page.split("plotly.js")[0]
 
 
-def _exit_code(*arguments: str) -> int:
-    try:
-        return main(list(arguments))
-    except SystemExit as end:
-        assert isinstance(end.code, int)
-        return end.code
-
-
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -114,10 +106,7 @@ def test_a_bad_argument_is_one_line_and_nothing_is_written(
     options: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "ablate.jsonl"
-    assert _exit_code("ablate", "--out", str(out), *options.split()) == 2
-    printed = capsys.readouterr()
-    assert word in printed.err and printed.err.count("\n") == 1 and printed.out == ""
-    assert list(tmp_path.iterdir()) == []
+    assert_refused(("ablate", "--out", str(out), *options.split()), word, tmp_path, capsys)
 
 
 def test_a_file_that_is_in_the_way_is_kept(
@@ -125,7 +114,7 @@ def test_a_file_that_is_in_the_way_is_kept(
 ) -> None:
     held = tmp_path / "ablate.csv"
     held.write_text("mine")
-    assert _exit_code("ablate", "--out", str(tmp_path / "ablate.jsonl")) == 2
+    assert exit_code("ablate", "--out", str(tmp_path / "ablate.jsonl")) == 2
     assert "exists already" in capsys.readouterr().err and held.read_text() == "mine"
 
 
@@ -141,7 +130,7 @@ def test_the_command_writes_records_a_page_and_a_csv(
         "ablate", "--suite", str(suite), "--out", str(tmp_path / "a.jsonl"), "--sizes", "3,9",
         "--depths", "2", "--sources", "none,match", "--max-new-tokens", "12",
     )  # fmt: skip
-    assert _exit_code(*asked) == 0
+    assert exit_code(*asked) == 0
     assert "temperature 1.0" in capsys.readouterr().out
     for label in ("T0", "T1"):
         path = tmp_path / f"a-{label}.jsonl"
@@ -153,8 +142,8 @@ def test_the_command_writes_records_a_page_and_a_csv(
                 origins = {origin for step in run.steps for origin in step.tree.origins}
                 assert deepest <= 2
                 assert ("ngram" in origins) <= run.key.method.endswith("match")
-        assert _exit_code("verify", str(path)) == 0
+        assert exit_code("verify", str(path)) == 0
     lines = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
     assert len(lines) == 2 * 4
     first = (tmp_path / "a.html").read_text()
-    assert "T = 1" in first and _exit_code(*asked, "--resume") == 0
+    assert "T = 1" in first and exit_code(*asked, "--resume") == 0

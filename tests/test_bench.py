@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from compare import conduct
-from compare.__main__ import main
 from compare.bench import (
     CHAINS,
     SAMPLINGS,
@@ -30,6 +29,7 @@ from compare.paper import PAPER, Row, our_row, paper_text
 from compare.record_file import RecordReader
 from compare.records import RunKey, RunRecord
 from compare.settings import Settings
+from tests.command_line import assert_refused, exit_code
 from tests.records_by_hand import ENVIRONMENT, failed, plain
 from tests.tiny_pair import tiny_pair
 
@@ -148,14 +148,6 @@ def test_our_row_takes_the_best_chain_as_speculative() -> None:
     assert "0.63" in text and "475.0" in text and "3.17" in text
 
 
-def _exit_code(*arguments: str) -> int:
-    try:
-        return main(list(arguments))
-    except SystemExit as end:
-        assert isinstance(end.code, int)
-        return end.code
-
-
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -179,16 +171,13 @@ def test_a_bad_argument_is_one_line_and_nothing_is_written(
     options: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "bench.jsonl"
-    assert _exit_code("bench", "--out", str(out), *options.split()) == 2
-    printed = capsys.readouterr()
-    assert word in printed.err and printed.err.count("\n") == 1 and printed.out == ""
-    assert list(tmp_path.iterdir()) == []
+    assert_refused(("bench", "--out", str(out), *options.split()), word, tmp_path, capsys)
 
 
 def test_an_output_that_exists_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held = tmp_path / "bench-top-k-50.jsonl"
     held.write_text("mine")
-    assert _exit_code("bench", "--out", str(tmp_path / "bench.jsonl")) == 2
+    assert exit_code("bench", "--out", str(tmp_path / "bench.jsonl")) == 2
     assert "exists already" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [held.name] and held.read_text() == "mine"
 
@@ -216,7 +205,7 @@ def test_the_papers_tables_come_from_one_run_of_each_sampling_and_a_resume_adds_
         "bench", "--paper", "--suite", _suite(tmp_path), "--chains", "1,3", "--out",
         str(tmp_path / "b.jsonl"), "--max-new-tokens", "12",
     )  # fmt: skip
-    assert _exit_code(*asked) == 0
+    assert exit_code(*asked) == 0
     printed = capsys.readouterr().out
     assert printed.count("chain search") == 2 and "Table 1" in printed and "Table 2" in printed
     files = [tmp_path / f"b-{label}.jsonl" for label in SAMPLINGS]
@@ -231,9 +220,9 @@ def test_the_papers_tables_come_from_one_run_of_each_sampling_and_a_resume_adds_
             if run.key.method == "speculative:3":
                 chains = [len(step.tree) - 1 for step in run.steps]
                 assert max(chains) == 3
-        assert _exit_code("verify", str(path)) == 0
+        assert exit_code("verify", str(path)) == 0
     before = [path.read_bytes() for path in files]
-    assert _exit_code(*asked, "--resume") == 0
+    assert exit_code(*asked, "--resume") == 0
     assert [path.read_bytes() for path in files] == before
 
 
@@ -257,12 +246,12 @@ def test_ctrl_c_shows_what_is_there_and_the_rest_can_follow(
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conduct, "Bench", Interrupted)
-        assert _exit_code(*asked) == 130
+        assert exit_code(*asked) == 130
     printed = capsys.readouterr().out
     assert "staged / autoregressive" in printed and "Deterministic" in printed
     assert "b-greedy.jsonl" in printed and "b-top-k-50.jsonl" not in printed
     assert not (tmp_path / "b-top-k-50.jsonl").exists()
-    assert _exit_code(*asked, "--resume") == 0
+    assert exit_code(*asked, "--resume") == 0
     assert "Top-k" in capsys.readouterr().out
 
 
@@ -273,7 +262,7 @@ def test_what_cannot_run_here_is_left_out_with_a_word(
     """A pair without a GGUF, or a machine without llama-cpp-python."""
     out = tmp_path / "b.jsonl"
     asked = ("--suite", _suite(tmp_path), "--chains", "2", "--out", str(out), "--limit", "1")
-    assert _exit_code("bench", *asked, "--max-new-tokens", "4", "--also", "staged:24") == 0
+    assert exit_code("bench", *asked, "--max-new-tokens", "4", "--also", "staged:24") == 0
     assert "llama-cpp is left out: llama-cpp needs" in capsys.readouterr().err
     environment = RecordReader(tmp_path / "b-greedy.jsonl").environment()
     assert "llama-cpp" not in environment["methods"] and "hf-assisted" in environment["methods"]

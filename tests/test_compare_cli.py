@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from compare import cli
-from compare.__main__ import main
 from compare.record_file import Line, RecordWriter, VerdictRecord
 from compare.records import RunKey, RunRecord
 from compare.run import Plan
 from compare.settings import Settings
+from tests.command_line import assert_refused, exit_code
 from tests.records_by_hand import ENVIRONMENT, edited, failed, guessed, plain
 from tests.test_run import METHODS, SUITE, FakeBench, FakeCodec
 
@@ -61,10 +61,7 @@ def test_a_bad_argument_is_one_line_and_nothing_is_written(
     options: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run.jsonl"
-    assert _exit_code("run", "--out", str(out), *options.split()) == 2
-    printed = capsys.readouterr()
-    assert word in printed.err and printed.err.count("\n") == 1 and printed.out == ""
-    assert list(tmp_path.iterdir()) == []
+    assert_refused(("run", "--out", str(out), *options.split()), word, tmp_path, capsys)
 
 
 def test_an_output_that_exists_or_has_no_place_is_refused(
@@ -77,7 +74,7 @@ def test_an_output_that_exists_or_has_no_place_is_refused(
         (tmp_path, "folder"),
         (tmp_path / "no" / "r", "no folder"),
     ):
-        assert _exit_code("run", "--out", str(out)) == 2
+        assert exit_code("run", "--out", str(out)) == 2
         assert word in capsys.readouterr().err
     assert path.read_bytes() == before
 
@@ -88,17 +85,17 @@ def test_a_file_to_resume_is_checked_before_anything_is_loaded(
     path = _file(tmp_path, REFERENCE)
     path.write_bytes(path.read_bytes().replace(b'"length"', b"NaN", 1))
     before = path.read_bytes()
-    assert _exit_code("run", "--out", str(path), "--resume") == 2
+    assert exit_code("run", "--out", str(path), "--resume") == 2
     assert "line 2" in capsys.readouterr().err
     assert path.read_bytes() == before
 
 
 def test_summary_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _file(tmp_path, REFERENCE, STAGED)
-    assert _exit_code("summary", str(path)) == 0
+    assert exit_code("summary", str(path)) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("staged"))
     assert "6.00x" in row and "1 IDENTICAL" in row and "6 of 6" in row and "66.7%" in row
-    assert _exit_code("summary", str(path), "--json") == 0
+    assert exit_code("summary", str(path), "--json") == 0
     assert json.loads(capsys.readouterr().out)["methods"]["staged"]["target_passes"] == 2
 
 
@@ -110,12 +107,12 @@ def test_summary_tells_of_looping_answers_and_noise(
         for prompt, tokens in (("circle", (1, 2) * 20), ("straight", tuple(range(40))))
         for repeat, pace in enumerate((1.0, 3.0))
     ]
-    assert _exit_code("summary", str(_file(tmp_path, *runs))) == 0
+    assert exit_code("summary", str(_file(tmp_path, *runs))) == 0
     printed = capsys.readouterr().out
     assert "Without looping answers" in printed and "1: circle" in printed
     assert printed.count("autoregressive  ") == 2 and "Noisy machine" in printed
     (tmp_path / "run.jsonl").unlink()
-    assert _exit_code("summary", str(_file(tmp_path, *runs[2::2]))) == 0
+    assert exit_code("summary", str(_file(tmp_path, *runs[2::2]))) == 0
     printed = capsys.readouterr().out
     assert "looping" not in printed and "Noisy" not in printed
 
@@ -124,21 +121,21 @@ def test_summary_tells_of_looping_answers_and_noise(
 def test_summary_by_category_and_by_prompt(
     by: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _exit_code("summary", str(_file(tmp_path, REFERENCE, STAGED)), "--by", by) == 0
+    assert exit_code("summary", str(_file(tmp_path, REFERENCE, STAGED)), "--by", by) == 0
     assert word in capsys.readouterr().out
-    assert _exit_code("summary", str(tmp_path / "run.jsonl"), "--by", "day") == 2
+    assert exit_code("summary", str(tmp_path / "run.jsonl"), "--by", "day") == 2
 
 
 def test_summary_knows_only_0_and_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = edited(STAGED, token_ids=(1, 2, 3, 4, 5, 7))
-    assert _exit_code("summary", str(_file(tmp_path, REFERENCE, bad))) == 0
+    assert exit_code("summary", str(_file(tmp_path, REFERENCE, bad))) == 0
     assert "1 BUG" in capsys.readouterr().out
-    assert _exit_code("summary", str(tmp_path / "no")) == 2
-    assert _exit_code("summary", str(tmp_path)) == 2
+    assert exit_code("summary", str(tmp_path / "no")) == 2
+    assert exit_code("summary", str(tmp_path)) == 2
 
 
 def test_verify_finds_good_records_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _exit_code("verify", str(_file(tmp_path, REFERENCE, STAGED))) == 0
+    assert exit_code("verify", str(_file(tmp_path, REFERENCE, STAGED))) == 0
     assert "staged: 1 IDENTICAL" in capsys.readouterr().out
 
 
@@ -153,7 +150,7 @@ def test_verify_finds_good_records_good(tmp_path: Path, capsys: pytest.CaptureFi
     ],
 )
 def test_verify_finds_a_record_edited_by_hand(line: Line, tmp_path: Path) -> None:
-    assert _exit_code("verify", str(_file(tmp_path, REFERENCE, line))) == 3
+    assert exit_code("verify", str(_file(tmp_path, REFERENCE, line))) == 3
 
 
 @pytest.mark.parametrize(
@@ -181,38 +178,30 @@ def test_verify_finds_a_byte_changed_in_the_staged_run_s_line(
     head, reference, staged = path.read_bytes().splitlines(keepends=True)
     assert old in staged
     path.write_bytes(head + reference + staged.replace(old, new, 1))
-    assert _exit_code("verify", str(path)) == 3
+    assert exit_code("verify", str(path)) == 3
     assert "BUG: staged on p" in capsys.readouterr().out
 
 
 def test_verify_finds_hashes_missing_where_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
     alone = edited(STAGED, logit_hashes=STAGED.logit_hashes[1:])
-    assert _exit_code("verify", str(_file(tmp_path, alone))) == 3
+    assert exit_code("verify", str(_file(tmp_path, alone))) == 3
 
 
 def test_verify_tells_a_failure_from_a_bug(tmp_path: Path) -> None:
     path = _file(tmp_path, REFERENCE, failed(RunKey("staged", "p")))
-    assert _exit_code("verify", str(path)) == 4
+    assert exit_code("verify", str(path)) == 4
 
 
 def test_a_claimed_near_tie_cannot_hide_a_parting_in_an_exact_configuration(tmp_path: Path) -> None:
     parted = plain((1, 2, 9, 4, 5, 6), RunKey("tree", "p"))
     verdict = VerdictRecord(parted.key, "BUG", "the ids part at token 2", 2)
-    assert _exit_code("verify", str(_file(tmp_path, REFERENCE, parted, verdict))) == 3
+    assert exit_code("verify", str(_file(tmp_path, REFERENCE, parted, verdict))) == 3
 
 
 def test_a_soak_refuses_what_it_varies(capsys: pytest.CaptureFixture[str]) -> None:
     for options in ("--tokens 0", "--temperature 1", "--top-k 5"):
-        assert _exit_code("soak", *options.split()) == 2
+        assert exit_code("soak", *options.split()) == 2
         assert capsys.readouterr().err.count("\n") == 1
-
-
-def _exit_code(*arguments: str) -> int:
-    try:
-        return main(list(arguments))
-    except SystemExit as end:
-        assert isinstance(end.code, int)
-        return end.code
 
 
 @pytest.mark.parametrize(("wrong", "code"), [(False, 0), (True, 3)])
@@ -221,7 +210,7 @@ def test_the_exit_code_of_a_run_is_its_verdict(
 ) -> None:
     assert _run(tmp_path, FakeBench(lambda key: _parted(key) if wrong else None)) == code
     assert ("BUG: staged on b" in capsys.readouterr().err) == wrong
-    assert _exit_code("verify", str(tmp_path / "run.jsonl")) == code
+    assert exit_code("verify", str(tmp_path / "run.jsonl")) == code
 
 
 def test_a_run_whose_method_fails_exits_with_4(tmp_path: Path) -> None:
@@ -238,7 +227,7 @@ def test_ctrl_c_ends_with_a_summary_of_what_is_there(
 
     assert _run(tmp_path, FakeBench(interrupt)) == 130
     assert "autoregressive" in capsys.readouterr().out
-    assert _exit_code("summary", str(tmp_path / "run.jsonl")) == 0
+    assert exit_code("summary", str(tmp_path / "run.jsonl")) == 0
 
 
 def _parted(key: RunKey) -> RunRecord | None:

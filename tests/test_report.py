@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from compare import report_words, table
-from compare.__main__ import main
 from compare.digest import Digests
 from compare.metrics import summary
 from compare.record_file import Line, RecordWriter, VerdictRecord
@@ -23,6 +22,7 @@ from compare.report import report_html
 from compare.report_csv import csv_text
 from compare.report_tables import differences
 from compare.report_words import LANGUAGES, columns, dictionary
+from tests.command_line import exit_code
 from tests.hostile_records import HOSTILE, HOSTILE_ENVIRONMENT, hostile_digests, hostile_runs
 from tests.records_by_hand import ENVIRONMENT, edited, failed, guessed, hashes, plain
 
@@ -178,27 +178,19 @@ def _file(folder: Path, *lines: Line) -> Path:
     return folder / "run.jsonl"
 
 
-def _exit_code(*arguments: str) -> int:
-    try:
-        return main(list(arguments))
-    except SystemExit as end:
-        assert isinstance(end.code, int)
-        return end.code
-
-
 def test_the_command_writes_both_files_and_never_over_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, out = _file(tmp_path, REFERENCE, STAGED), tmp_path / "report.html"
-    assert _exit_code("report", str(source), "--out", str(out)) == 0
+    assert exit_code("report", str(source), "--out", str(out)) == 0
     assert out.read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "report.csv").read_text().count("\n") == 3
     before = out.read_bytes()
     capsys.readouterr()
-    assert _exit_code("report", str(source), "--out", str(out)) == 2
+    assert exit_code("report", str(source), "--out", str(out)) == 2
     assert "exists already" in capsys.readouterr().err and out.read_bytes() == before
     out.unlink()
-    assert _exit_code("report", str(source), "--out", str(out)) == 2
+    assert exit_code("report", str(source), "--out", str(out)) == 2
     assert "report.csv" in capsys.readouterr().err and not out.exists()
 
 
@@ -217,7 +209,7 @@ def test_what_cannot_be_reported_is_refused_in_one_line(
 ) -> None:
     _file(tmp_path, REFERENCE)
     name, *rest = out.split()
-    code = _exit_code("report", str(tmp_path / source), "--out", str(tmp_path / name), *rest)
+    code = exit_code("report", str(tmp_path / source), "--out", str(tmp_path / name), *rest)
     printed = capsys.readouterr()
     assert code == 2 and word in printed.err and printed.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]
@@ -229,6 +221,6 @@ def test_a_disk_that_takes_only_one_of_the_files_keeps_none(
     source = _file(tmp_path, REFERENCE)
     # A name that is too long for the second file, yet not for the first.
     long = tmp_path / ("r" * 252 + ".h")
-    assert _exit_code("report", str(source), "--out", str(long)) == 2
+    assert exit_code("report", str(source), "--out", str(long)) == 2
     assert "cannot be written" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]

@@ -152,17 +152,16 @@ def _cheapest(draft: Transformer, clock: Callable[[], float], cache: Path) -> Tr
 
     Its rows guess and decide nothing, so it computes in `fast` numerics.
     """
-    forms = {
-        name: form(draft).with_numerics(Numerics("fast"))
-        for name, form in (("packed", packed), ("quickened", quickened))
-    }
+    forms = {"packed": packed, "quickened": quickened}
+
+    def made(name: str) -> Transformer:
+        return forms[name](draft).with_numerics(Numerics("fast"))
 
     def fresh() -> dict[str, Any]:
-        costs = {name: sum(measure(m, clock, _NARROW).seconds) for name, m in forms.items()}
+        costs = {name: sum(measure(made(name), clock, _NARROW).seconds) for name in forms}
         return {"form": min(costs, key=lambda name: costs[name])}
 
-    name = _key(forms["quickened"], "form")
-    return forms[machine.remembered(cache, "form", name, fresh)["form"]]
+    return made(machine.remembered(cache, "form", _key(draft, "form"), fresh)["form"])
 
 
 def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report) -> Path:
