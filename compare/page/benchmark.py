@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 import uuid
@@ -17,9 +16,9 @@ import gradio as gr
 from compare.digest import Digests
 from compare.job import Job, Numerics, Setup
 from compare.lab import Lab
-from compare.page import words
 from compare.page.benchmark_files import NUM_RESULTS, Measured, results
-from compare.page.callbacks import check_seed, whole_number
+from compare.page.callbacks import button, check_seed, language_of, number, same, whole_number
+from compare.page.harmless import harmless_json
 from compare.page.shown import Update
 from compare.record_file import RecordReader
 from compare.suite_run import Over, Stage, SuiteRun
@@ -48,12 +47,12 @@ class Form:
 
     def job(self, pair: str) -> Job:
         """The settings of every prompt's job. Raises ValueError."""
-        if self.temperature is None:
-            raise ValueError("the temperature is empty: give a number")
         return Job(
             prompt="",
             methods=tuple(self.methods or ()),
-            sampling=Sampling(float(self.temperature), whole_number("top-k", self.top_k)),
+            sampling=Sampling(
+                number("the temperature", self.temperature), whole_number("top-k", self.top_k)
+            ),
             seed=check_seed(whole_number("the seed", self.seed)),
             max_new_tokens=whole_number("new tokens", self.max_new_tokens),
             repeats=whole_number("repeats", self.repeats),
@@ -89,13 +88,13 @@ class Benchmarks:
 
     def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[Update, ...]]:
         """The outputs while a suite runs: the view, Run, Stop, and at the end the results."""
-        yield (_told("preparing"), _button(False), _button(True), *_unchanged())
+        yield (_told("preparing"), button(False), button(True), *_unchanged())
         visitor = f"{request.session_hash} benchmark"
         try:
             form = Form(*values)
             job, suite = form.job(self.lab.limits.pairs[0]), form.prompts()
         except (ValueError, TypeError, OverflowError, OSError) as error:
-            yield (_refused(str(error)), _button(True), _button(False), *_unchanged())
+            yield (_refused(str(error)), button(True), button(False), *_unchanged())
             return
         with tempfile.TemporaryDirectory(prefix="ssd-benchmark-") as folder:
             path = Path(folder) / "benchmark.jsonl"
@@ -125,7 +124,7 @@ class Benchmarks:
             yield (_refused(sentence), *_unchanged())
             return
         with tempfile.TemporaryDirectory(prefix="ssd-benchmark-") as folder:
-            made = results(found, path, Path(folder), _language(request))
+            made = results(found, path, Path(folder), language_of(request))
             yield (_told("loaded", name=path.name, summary=found.summary), *made)
 
     def _follow(
@@ -139,19 +138,19 @@ class Benchmarks:
                     yield from self._end(suite_run, stage, path, request)
                 elif time.monotonic() - told > _TELL_S:
                     told = time.monotonic()
-                    yield (_progress(stage), *_same(2), *_unchanged())
+                    yield (_progress(stage), *same(2), *_unchanged())
 
     def _end(
         self, suite_run: SuiteRun, over: Over, path: Path, request: gr.Request
     ) -> Iterator[tuple[Update, ...]]:
-        buttons = (_button(True), _button(False))
+        buttons = (button(True), button(False))
         if over.reason == "refused":
             yield (_refused(over.sentence), *buttons, *_unchanged())
         elif not suite_run.digests.runs:
             yield (_told(over.reason), *buttons, *_unchanged())
         else:
             found = Measured(suite_run.environment, suite_run.digests)
-            made = results(found, path, path.parent, _language(request))
+            made = results(found, path, path.parent, language_of(request))
             yield (_told(over.reason, summary=found.summary), *buttons, *made)
 
 
@@ -179,20 +178,8 @@ def _refused(sentence: str) -> str:
 def _told(state: str, **values: Any) -> str:
     """A value of the view. Each differs from the last, so that the same refusal shows again."""
     data = {"state": state, "serial": uuid.uuid4().hex, **values}
-    return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
-
-
-def _button(is_on: bool) -> Update:
-    return gr.update(interactive=is_on)
-
-
-def _same(count: int) -> tuple[Update, ...]:
-    return tuple(gr.skip() for _ in range(count))
+    return harmless_json(data)
 
 
 def _unchanged() -> tuple[Update, ...]:
-    return _same(NUM_RESULTS)
-
-
-def _language(request: gr.Request) -> words.Language:
-    return words.language(str(request.headers.get("accept-language", "")))
+    return same(NUM_RESULTS)

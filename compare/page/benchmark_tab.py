@@ -12,11 +12,10 @@ from compare.page import words
 from compare.page.benchmark import Benchmarks
 from compare.page.benchmark_words import BENCHMARK
 from compare.page.charts_tab import chart
+from compare.page.controls import DEFAULT_TOKENS, method_boxes, numerics_radio, whole_field
 from compare.page.labels import i18n
 from compare.page.view import component
 
-_DEFAULT_METHODS = ("autoregressive", "speculative", "staged")
-_DEFAULT_TOKENS = 64
 _SUITES = ("quick", "humaneval", "file")
 
 
@@ -31,8 +30,8 @@ def benchmark_tab(lab: Lab, entropy: gr.Plot) -> None:
         stop = gr.Button(
             i18n("bench_stop"), interactive=False, scale=1, min_width=120, elem_id="ssd-bench-stop"
         )
-    names = {f"method_{name}": pair for name, pair in words.METHODS.items()}
-    view = component("benchmark", ("bench_table.js", "benchmark.js"), {**BENCHMARK, **names})
+    said = {**BENCHMARK, **words.METHOD_WORDS}
+    view = component("benchmark", ("bench_table.js", "benchmark.js"), said)
     figure = chart("sorted")
     with gr.Row():
         files = [_download(kind) for kind in ("records", "csv", "report")]
@@ -87,16 +86,11 @@ def _controls(lab: Lab) -> tuple[Component, ...]:
                 elem_id="ssd-bench-file",
             )
         with gr.Column(min_width=280):
-            methods = gr.CheckboxGroup(
-                [(i18n(f"method_{name}"), name) for name in lab.methods],
-                value=[name for name in _DEFAULT_METHODS if name in lab.methods],
-                label=i18n("bench_methods"),
-                elem_id="ssd-bench-methods",
-            )
+            methods = method_boxes("bench_methods", lab.methods, "ssd-bench-methods")
             with gr.Row():
                 repeats = _number("repeats", 1, maximum=lab.limits.max_repeats)
                 limit = _number("bench_limit", 12, minimum=0)
-                tokens = _number("new_tokens", _DEFAULT_TOKENS, maximum=lab.limits.max_new_tokens)
+                tokens = _number("new_tokens", DEFAULT_TOKENS, maximum=lab.limits.max_new_tokens)
             with gr.Row():
                 temperature = gr.Number(
                     0,
@@ -109,25 +103,13 @@ def _controls(lab: Lab) -> tuple[Component, ...]:
                 )
                 top_k = _number("top_k", 0, minimum=0)
                 seed = _number("seed", 0, minimum=0)
-            numerics = gr.Radio(
-                [(i18n("exact"), "exact"), (i18n("fast"), "fast")],
-                value="exact",
-                label=i18n("numerics"),
-                elem_id="ssd-bench-numerics",
-            )
+            numerics = numerics_radio("ssd-bench-numerics")
     return suite, file, methods, repeats, limit, tokens, temperature, top_k, seed, numerics
 
 
 def _number(key: str, value: int, minimum: int = 1, maximum: int | None = None) -> gr.Number:
-    return gr.Number(
-        value,
-        label=i18n(key),
-        precision=0,
-        minimum=minimum,
-        maximum=maximum,
-        min_width=100,
-        elem_id=f"ssd-bench-{key.replace('_', '-').removeprefix('bench-')}",
-    )
+    elem_id = f"ssd-bench-{key.replace('_', '-').removeprefix('bench-')}"
+    return whole_field(key, value, elem_id, minimum=minimum, maximum=maximum, min_width=100)
 
 
 def _download(kind: str) -> gr.DownloadButton:

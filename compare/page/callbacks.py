@@ -51,10 +51,10 @@ class Fields:
             prompt=self.prompt or "",
             methods=tuple(map(self._sized, self.methods or ())),
             sampling=Sampling(
-                temperature=_number("the temperature", self.temperature),
+                temperature=number("the temperature", self.temperature),
                 top_k=whole_number("top-k", self.top_k),
-                top_p=_number("top-p", self.top_p),
-                repetition_penalty=_number("the repetition penalty", self.repetition_penalty),
+                top_p=number("top-p", self.top_p),
+                repetition_penalty=number("the repetition penalty", self.repetition_penalty),
             ),
             seed=check_seed(whole_number("the seed", self.seed)),
             max_new_tokens=whole_number("new tokens", self.max_new_tokens),
@@ -78,7 +78,8 @@ def check_seed(seed: int) -> int:
     return seed
 
 
-def _number(name: str, value: float | None) -> float:
+def number(name: str, value: float | None) -> float:
+    """The value as a number. Raises ValueError, naming it, where it is none."""
     if value is None:
         raise ValueError(f"{name} is empty: give a number")
     return float(value)
@@ -86,10 +87,10 @@ def _number(name: str, value: float | None) -> float:
 
 def whole_number(name: str, value: float | None) -> int:
     """The value as a whole number. Raises ValueError, naming it, where it is none of 0 or more."""
-    number = _number(name, value)
-    if not number.is_integer() or number < 0:
-        raise ValueError(f"{name} must be a whole number of 0 or more, got {number:g}")
-    return int(number)
+    found = number(name, value)
+    if not found.is_integer() or found < 0:
+        raise ValueError(f"{name} must be a whole number of 0 or more, got {found:g}")
+    return int(found)
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,14 @@ class Callbacks:
         try:
             job = Fields(*values).job()
         except (ValueError, TypeError, OverflowError) as error:
-            yield (self._refused(str(error)), _button(True), _button(False), *self._same())
+            yield (self._refused(str(error)), button(True), button(False), *self._same())
             return
         yield from self._run(job, request)
 
     def _run(self, job: Job, request: gr.Request) -> Iterator[tuple[Update, ...]]:
         stream, environment = self._stream(job), dict[str, Any]()
         drawn = self._same()
-        yield (stream.text, _button(False), _button(True), *drawn)
+        yield (stream.text, button(False), button(True), *drawn)
         for batch in self.lab.run(job, visitor=request.session_hash or ""):
             for message in batch:
                 if isinstance(message, Started):
@@ -133,7 +134,7 @@ class Callbacks:
                 stream.add(message)
             yield (stream.text, *self._same(2))
         # With the last word, for a tab that was never opened forgets all but that.
-        yield (stream.text, _button(True), _button(False), *drawn)
+        yield (stream.text, button(True), button(False), *drawn)
 
     def stop(self, request: gr.Request) -> None:
         """Stop the visitor's own job; the run goes on to its partial results."""
@@ -175,7 +176,7 @@ class Callbacks:
 
     def draw(self, shown: Shown, request: gr.Request) -> tuple[Update, ...]:
         """The followers' outputs for a run."""
-        language = words.language(str(request.headers.get("accept-language", "")))
+        language = language_of(request)
         return tuple(update for each in self.followers for update in _drawn(each, shown, language))
 
     def _refused(self, sentence: str) -> str:
@@ -189,7 +190,7 @@ class Callbacks:
 
     def _same(self, more: int = 0) -> tuple[Update, ...]:
         """The followers' outputs, and `more` others, as they are."""
-        return _same(len(self.outputs) + more)
+        return same(len(self.outputs) + more)
 
 
 def _drawn(follower: Follower, shown: Shown, language: words.Language) -> Sequence[Update]:
@@ -198,14 +199,20 @@ def _drawn(follower: Follower, shown: Shown, language: words.Language) -> Sequen
         return follower.draw(shown, language)
     except Exception:
         _log.exception("a run could not be drawn")
-        return _same(len(follower.outputs))
+        return same(len(follower.outputs))
 
 
-def _button(is_on: bool) -> Update:
+def language_of(request: gr.Request) -> words.Language:
+    """The language of the visitor's browser."""
+    return words.language(str(request.headers.get("accept-language", "")))
+
+
+def button(is_on: bool) -> Update:
+    """A button that can be pressed, or cannot."""
     return gr.update(interactive=is_on)
 
 
-def _same(count: int) -> tuple[Update, ...]:
+def same(count: int) -> tuple[Update, ...]:
     """Outputs that stay as they are."""
     return tuple(gr.skip() for _ in range(count))
 

@@ -16,8 +16,8 @@ from compare.page.shown import Follower, Shown, Update
 from compare.page.view import component
 from compare.records import Json
 
-_DRAWN = ("latency", "rounds", "acceptance", "settled", "origins", "passes", "roofline")
 _ROWS = (("latency", "rounds"), ("acceptance", "settled"), ("origins", "passes"), ("roofline",))
+_DRAWN = tuple(key for row in _ROWS for key in row)
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,11 @@ def charts_tab() -> Charts:
 
 def chart(key: str) -> gr.Plot:
     """A chart with its words above it, made where it stands."""
-    names = {f"method_{name}": pair for name, pair in words.METHODS.items()}
     with gr.Column(elem_classes="ssd-chart", min_width=320):
         component(
             f"chart-{key}",
             ("chart.js",),
-            {**CHARTS, **names},
+            {**CHARTS, **words.METHOD_WORDS},
             {"CHART": key, "STEPPED": list(STEPPED)},
         )
         return gr.Plot(show_label=False, container=False, elem_classes="ssd-plot", min_width=300)

@@ -87,8 +87,6 @@ CHARTS: dict[str, tuple[str, str]] = {
         "Sorted by speed-up, a line a method, on a logarithmic axis. Below 1 guessing lost.",
         "按加速比排序，每种方法一条线，纵轴为对数。低于 1 表示猜测亏了。",
     ),
-    "no_chart": ("Nothing to draw yet.", "还没有可画的内容。"),
-    "save": ("Save as {kind}", "保存为 {kind}"),
     "save_chart": ("Save “{title}” as {kind}", "把“{title}”保存为 {kind}"),
 }
 """`{lane}` and the like are filled in by the script."""

@@ -20,13 +20,7 @@ LEARN: dict[str, tuple[str, str]] = {
     "right": ("Right.", "对。"),
     "wrong": ("Not quite.", "不太对。"),
     "show": ("Show the answer", "显示答案"),
-    "the_answer": ("The answer: {answer}", "答案：{answer}"),
-    "answer_first": ("Choose an answer to go on.", "选一个答案再继续。"),
     "try": ("Try it on the real thing", "用真的试试"),
-    "try_note": (
-        "The button sets the controls and takes you to them; press Run there.",
-        "按钮会设好各项设置并带你过去；在那里按“运行”。",
-    ),
     "look": ("What to look for:", "看什么："),
     "short": ("In short", "一句话"),
     "temperature": ("Temperature", "温度"),

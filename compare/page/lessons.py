@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def lessons(language: Language, facts: Facts) -> list[dict[str, Any]]:
     return [_lesson(path, facts) for path in paths]
 
 
+@cache
 def glossary(language: Language) -> dict[str, dict[str, str]]:
     """For each term its `name` and `text`, in the file's order."""
     lines = (_FOLDER / f"glossary.{language}.txt").read_text("utf-8").splitlines()

@@ -11,13 +11,13 @@ from gradio.components import Component
 
 from compare.job import Limits
 from compare.lab import Lab
+from compare.naming import DEFAULT_METHODS
 from compare.page import words
+from compare.page.controls import DEFAULT_TOKENS, method_boxes, numerics_radio, whole_field
 from compare.page.labels import i18n
 from compare.page.view import race_view
 from ssd.models.load import PRECISIONS
 
-DEFAULT_METHODS = ("autoregressive", "speculative", "staged")
-_DEFAULT_TOKENS = 64
 _MAX_NODES = 127
 
 
@@ -93,7 +93,7 @@ def _settings(limits: Limits) -> dict[str, Component]:
     tokens = gr.Slider(
         1,
         limits.max_new_tokens,
-        min(_DEFAULT_TOKENS, limits.max_new_tokens),
+        min(DEFAULT_TOKENS, limits.max_new_tokens),
         step=1,
         label=i18n("new_tokens"),
         elem_id="ssd-new-tokens",
@@ -102,9 +102,7 @@ def _settings(limits: Limits) -> dict[str, Component]:
         0, 2, 0, step=0.05, label=i18n("temperature"), elem_id="ssd-temperature"
     )
     with gr.Row():
-        top_k = gr.Number(
-            0, label=i18n("top_k"), precision=0, minimum=0, min_width=90, elem_id="ssd-top-k"
-        )
+        top_k = whole_field("top_k", 0, "ssd-top-k", min_width=90)
         top_p = gr.Number(
             1,
             label=i18n("top_p"),
@@ -114,9 +112,7 @@ def _settings(limits: Limits) -> dict[str, Component]:
             min_width=90,
             elem_id="ssd-top-p",
         )
-        seed = gr.Number(
-            0, label=i18n("seed"), precision=0, minimum=0, min_width=90, elem_id="ssd-seed"
-        )
+        seed = whole_field("seed", 0, "ssd-seed", min_width=90)
     return {
         "pair": pair,
         "tokens": tokens,
@@ -129,31 +125,21 @@ def _settings(limits: Limits) -> dict[str, Component]:
 
 def _advanced(lab: Lab) -> dict[str, Component]:
     """Lanes, precision, numerics, nodes, chain, repetition penalty, repeats and the N-gram."""
-    default = [name for name in DEFAULT_METHODS if name in lab.methods]
     with gr.Accordion(i18n("advanced"), open=False, elem_id="ssd-advanced"):
-        lanes = gr.CheckboxGroup(
-            [(i18n(f"method_{name}"), name) for name in lab.methods],
-            value=default,
-            label=i18n("lanes"),
-            elem_id="ssd-lanes",
-        )
+        lanes = method_boxes("lanes", lab.methods, "ssd-lanes")
         with gr.Row():
             precision = gr.Dropdown(
                 list(PRECISIONS), value="auto", label=i18n("precision"), elem_id="ssd-precision"
             )
-            numerics = gr.Radio(
-                [(i18n("exact"), "exact"), (i18n("fast"), "fast")],
-                value="exact",
-                label=i18n("numerics"),
-                elem_id="ssd-numerics",
-            )
-            nodes = _whole("nodes", 0, _MAX_NODES)
-            chain = _whole("chain", 0, _MAX_NODES)
+            numerics = numerics_radio("ssd-numerics")
+            nodes = whole_field("nodes", 0, "ssd-nodes", maximum=_MAX_NODES)
+            chain = whole_field("chain", 0, "ssd-chain", maximum=_MAX_NODES)
         with gr.Row():
             penalty = gr.Number(
                 1, label=i18n("penalty"), minimum=0.05, step=0.05, elem_id="ssd-penalty"
             )
-            repeats = _whole("repeats", 1, lab.limits.max_repeats, value=1)
+            most = lab.limits.max_repeats
+            repeats = whole_field("repeats", 1, "ssd-repeats", minimum=1, maximum=most)
             ngram = gr.Checkbox(True, label=i18n("ngram"), elem_id="ssd-use-ngram")
     return {
         "methods": lanes,
@@ -165,14 +151,3 @@ def _advanced(lab: Lab) -> dict[str, Component]:
         "repeats": repeats,
         "ngram": ngram,
     }
-
-
-def _whole(key: str, minimum: int, maximum: int, value: int = 0) -> gr.Number:
-    return gr.Number(
-        value,
-        label=i18n(key),
-        precision=0,
-        minimum=minimum,
-        maximum=maximum,
-        elem_id=f"ssd-{key}",
-    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compare.page import words
+
 RACE: dict[str, tuple[str, str]] = {
     "title": ("Staged speculative decoding lab", "分级投机解码实验室"),
     "what_autoregressive": (
@@ -63,9 +65,7 @@ RACE: dict[str, tuple[str, str]] = {
         "一次运行的重放：{machine}，{date}，{versions}，提交 {commit}。",
     ),
     "recorded_runs": ("Recorded runs", "录制的运行"),
-    "chip_code": ("Code", "代码"),
-    "chip_chat": ("Chat", "聊天"),
-    "chip_loses": ("Where guessing loses", "猜不中的例子"),
+    **{chip: words.LABELS[chip] for chip in words.PROMPTS},
     "busy": (
         "Another timed run is under way on this machine: waiting for it to end.",
         "本机正在进行另一个计时运行：等待其结束。",
@@ -158,6 +158,5 @@ RACE: dict[str, tuple[str, str]] = {
     "card_nodes": ("Guessed this round", "本轮猜测数"),
     "card_time": ("Settled at", "确定时刻"),
     "text_of": ("Text of {lane}; arrow keys walk the tokens", "{lane}的文本；方向键逐个查看词元"),
-    "not_run": ("not run", "未运行"),
 }
 """What the race view says; `{n}` and the like are filled in by it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any
 
@@ -21,6 +20,7 @@ from compare.job import (
     Told,
     Waiting,
 )
+from compare.page.harmless import harmless_json
 from compare.page.shown import Shown
 from ssd.events import Prefill, Step
 
@@ -100,6 +100,4 @@ def _told(message: Told) -> dict[str, Any]:
 
 
 def _line(data: dict[str, Any]) -> str:
-    """One line; ASCII without `<`, so that nothing in it can break a line or look like markup."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c") + "\n"
+    return harmless_json(data) + "\n"

@@ -6,8 +6,8 @@ Whatever a model or a visitor wrote is never HTML and never reaches a template. 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import gradio as gr
 
 from compare.lab_run import STEPPED
 from compare.page import words
+from compare.page.harmless import harmless_json
 from compare.page.race_words import RACE
 from compare.page.recordings import recordings
 from compare.page.step_words import STEP
@@ -60,13 +61,14 @@ def script(
     """The files one after another, with the constants and the dictionary before them."""
     by_language = {name: words.dictionary(dict(dictionary), name) for name in words.LANGUAGES}
     data = {"WORDS": by_language, **constants}
-    lines = [f"const {name} = {_literal(value)};" for name, value in data.items()]
-    return "\n".join((*lines, *((WEB / name).read_text("utf-8") for name in names)))
+    lines = [f"const {name} = {harmless_json(value)};" for name, value in data.items()]
+    return "\n".join((*lines, *map(_source, names)))
 
 
-def _literal(value: Any) -> str:
-    """JSON that is also JavaScript, and harmless inside a script element."""
-    return json.dumps(value).replace("<", "\\u003c")
+@cache
+def _source(name: str) -> str:
+    """A file of the `web` folder, read once."""
+    return (WEB / name).read_text("utf-8")
 
 
 def race_view(methods: Sequence[str]) -> gr.HTML:
@@ -100,7 +102,4 @@ def step_script() -> str:
     return script((*_COMMON, *_STEP), {**_RACE_WORDS, **STEP}, {"STEPPED": list(STEPPED)})
 
 
-_RACE_WORDS = {
-    **RACE,
-    **{f"method_{name}": pair for name, pair in words.METHODS.items()},
-}
+_RACE_WORDS = {**RACE, **words.METHOD_WORDS}

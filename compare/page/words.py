@@ -41,11 +41,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "nodes": ("Guessed tokens a round (0: priced by cost)", "每轮猜测词元数（0：按成本定价）"),
     "chain": ("Chain of speculative (0: priced by cost)", "投机解码链长（0：按成本定价）"),
     "penalty": ("Repetition penalty (1: off)", "重复惩罚（1：关闭）"),
-    "auto": ("auto", "自动"),
     "exact": ("exact", "精确"),
     "fast": ("fast", "快速"),
-    "latency": ("Tokens against time", "词元数与时间"),
-    "acceptance": ("Acceptance by depth", "各深度的接受率"),
 }
 """Labels of Gradio's own components."""
 
@@ -62,6 +59,9 @@ METHODS: dict[str, tuple[str, str]] = {
     "hf-assisted": ("Hugging Face assisted", "Hugging Face 辅助"),
     "llama-cpp": ("llama.cpp", "llama.cpp"),
 }
+
+METHOD_WORDS = {f"method_{name}": pair for name, pair in METHODS.items()}
+"""The methods' names, by the keys under which the browser looks for them."""
 
 PLOT: dict[str, tuple[str, str]] = {
     "seconds": ("seconds since the prompt", "自提示词起的秒数"),
@@ -108,5 +108,4 @@ def language(accept: str) -> Language:
 
 def labels(language: Language) -> dict[str, str]:
     """The labels of Gradio's own components, the methods' names among them."""
-    names = {f"method_{name}": pair for name, pair in METHODS.items()}
-    return dictionary({**LABELS, **BENCH_LABELS, **names}, language)
+    return dictionary({**LABELS, **BENCH_LABELS, **METHOD_WORDS}, language)
