@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
-from compare.naming import REFERENCE, Method
+from compare.metrics import per
+from compare.naming import REFERENCE, SOURCES, Method
 from compare.table import grid
 
-SOURCES = ("none", "katz", "match", "both")
 _HEADS = (
     "N-gram",
     "nodes",
@@ -83,12 +83,12 @@ def cells(summary: Mapping[str, Any]) -> Iterator[Cell]:
             nodes=nodes,
             depth=depth,
             tokens_per_pass=data["tokens_per_step"],
-            draft_passes_per_round=_per(data["draft_passes"], rounds),
+            draft_passes_per_round=per(data["draft_passes"], rounds),
             bytes_per_token=data["bytes_per_token"],
             latency=speedup.get("median"),
             latency_low=speedup.get("low"),
             latency_high=speedup.get("high"),
-            ngram_s_per_round=_per(data["seconds"]["ngram"], rounds),
+            ngram_s_per_round=per(data["seconds"]["ngram"], rounds),
         )
 
 
@@ -129,10 +129,6 @@ def _row(cell: Cell) -> tuple[str, ...]:
 
 def _number(value: float | None, form: str, scale: float = 1.0) -> str:
     return "-" if value is None else format(value * scale, form)
-
-
-def _per(amount: float, count: float) -> float | None:
-    return amount / count if count else None
 
 
 def _size(size: int | None) -> str:

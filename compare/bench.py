@@ -7,13 +7,13 @@ its adaptive one, and the best of them, picked on these very runs, is the oppone
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compare.breakdown import looping
 from compare.digest import Digests
-from compare.metrics import decode_speedup
+from compare.metrics import SHORT_ANSWER, decode_speedup
 from compare.naming import BASELINES, LLAMA_CPP, REFERENCE, base_name
 from compare.settings import Settings
 from compare.table import grid, methods_table, prompt_cells
@@ -26,7 +26,6 @@ CHAINS = tuple(range(1, 9))
 OPTIONAL = (LLAMA_CPP,)
 
 _FEW = 5
-_SHORT = 32  # tokens: the worst prompt is one with a longer answer
 
 
 def bench_methods(chains: Sequence[int], *, has_baselines: bool) -> tuple[str, ...]:
@@ -55,8 +54,8 @@ class Search:
     def of(cls, digests: Digests) -> Search:
         """The search that the runs of one file amount to."""
         tried = [name for name in digests.methods if base_name(name) == "speculative"]
-        found = {name: decode_speedup(digests, name).to_json() for name in tried}
-        return cls({name: ratio["median"] for name, ratio in found.items() if ratio})  # type: ignore[misc]
+        found = {name: decode_speedup(digests, name).by_prompt for name in tried}
+        return cls({name: statistics.median(each.values()) for name, each in found.items() if each})
 
     @property
     def best(self) -> str | None:
@@ -111,13 +110,15 @@ def _pairs(digests: Digests) -> Iterator[tuple[str, str]]:
 
 def bench_text(digests: Digests, summary: Mapping[str, Any]) -> str:
     """What the command says of one sampling's runs. `summary`: the metrics of the same runs."""
-    parts = [methods_table(summary["methods"]), Search.of(digests).words(), _ratio_table(digests)]
-    parts += [*_hosts(summary), *_losers(summary, Search.of(digests).best)]
+    search = Search.of(digests)
+    table = _ratio_table(digests, summary["looping"])
+    parts = [methods_table(summary["methods"]), search.words(), table]
+    parts += [*_hosts(summary), *_losers(summary, search.best)]
     return "\n\n".join(parts)
 
 
-def _ratio_table(digests: Digests) -> str:
-    others = digests.only(set(_prompts(digests)) - set(looping(digests)))
+def _ratio_table(digests: Digests, looping: Sequence[str]) -> str:
+    others = digests.only({key.prompt_id for key in digests.runs} - set(looping))
     plain, rows = ratios(others), []
     for pair, ratio in ratios(digests).items():
         rest = plain.get(pair)
@@ -130,12 +131,9 @@ def _ratio_table(digests: Digests) -> str:
                 "-" if rest is None else f"{rest['median']:.2f}",
             )
         )
-    heads = ("speed", "ratio", "[95 % interval]", f"worst ({_SHORT}+ tokens)", "without looping")
+    worst = f"worst ({SHORT_ANSWER}+ tokens)"
+    heads = ("speed", "ratio", "[95 % interval]", worst, "without looping")
     return grid([heads, *rows], left=(0,))
-
-
-def _prompts(digests: Digests) -> list[str]:
-    return list(dict.fromkeys(key.prompt_id for key in digests.runs))
 
 
 def _hosts(summary: Mapping[str, Any]) -> Iterator[str]:

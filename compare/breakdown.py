@@ -38,15 +38,14 @@ def answers(digests: Digests) -> dict[str, Digest]:
     return found
 
 
-def looping(digests: Digests) -> tuple[str, ...]:
+def looping(stand_ins: Mapping[str, Digest]) -> tuple[str, ...]:
     """The prompts whose answer goes round in circles: less than half of its 4-grams are distinct.
 
-    Guessing such an answer is too easy, so it says little about a method.
+    `stand_ins`: as from `answers`. Guessing such an answer is too easy, so it says little about a
+    method.
     """
     return tuple(
-        prompt
-        for prompt, run in answers(digests).items()
-        if distinct_share(run.token_ids) < LOOPING_BELOW
+        prompt for prompt, run in stand_ins.items() if distinct_share(run.token_ids) < LOOPING_BELOW
     )
 
 

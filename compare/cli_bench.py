@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from compare import suites
-from compare.ablate import SOURCES, Cell, Grid, ablation_csv, ablation_text, cells
+from compare.ablate import Cell, Grid, ablation_csv, ablation_text, cells
 from compare.bench import CHAINS, OPTIONAL, SAMPLINGS, Search, bench_methods, bench_text
 from compare.conduct import Done, Part, conduct_all, exit_code
-from compare.console import check_counts, check_out, settings_from
+from compare.console import check_counts, check_out, check_varied, settings_from
 from compare.metrics import summary as metrics
-from compare.naming import check_methods
+from compare.naming import SOURCES, check_methods
 from compare.paper import our_row, paper_text
-from compare.settings import Settings
 from compare.table import title
 from ssd import commands
 
 
 def bench(args: argparse.Namespace) -> int:
     """`compare bench`: the exit code. Raises ValueError for what it refuses."""
-    _check_varied(args, ("temperature", "top_k", "chain"), "bench")
+    check_varied(args, ("temperature", "top_k", "chain"), "bench varies this itself")
     chains = CHAINS if args.chains is None else _sizes("chains", args.chains)
     if None in chains:
         raise ValueError("--chains takes whole numbers: the adaptive chain is tried in any case")
@@ -35,33 +35,39 @@ def bench(args: argparse.Namespace) -> int:
     suite_name = args.suite or ("humaneval" if args.paper else "quick")
     suite = _suite(args, suite_name, list(paths.values()))
     parts = [
-        Part(paths[label], suite, methods, replace(settings, **sampling), args.repeats)
+        Part(
+            paths[label],
+            suite,
+            methods,
+            replace(settings, **sampling),
+            args.repeats,
+            optional=OPTIONAL,
+        )
         for label, sampling in SAMPLINGS.items()
     ]
-    parts = [replace(part, optional=OPTIONAL) for part in parts]
     done = conduct_all(parts, commands.options_from(args), may_resume=args.resume)
-    for each in done:
-        found = metrics(each.environment, each.digests)
-        print(f"{title(each.environment)}\n\n{bench_text(each.digests, found)}\n")
+    found = [metrics(each.environment, each.digests) for each in done]
+    for each, figures in zip(done, found, strict=True):
+        print(f"{title(each.environment)}\n\n{bench_text(each.digests, figures)}\n")
     if args.paper:
-        print(f"{_paper(done)}\n")
+        print(f"{_paper(done, found)}\n")
     print("records: " + ", ".join(str(part.path) for part in parts[: len(done)]))
     return exit_code(*done)
 
 
-def _paper(done: Sequence[Done]) -> str:
+def _paper(done: Sequence[Done], found: Sequence[Mapping[str, Any]]) -> str:
+    """The paper's tables. `found`: the metrics of each of `done`."""
     rows = {}
-    for label, each in zip(SAMPLINGS, done, strict=False):
+    for label, each, figures in zip(SAMPLINGS, done, found, strict=False):
         best = Search.of(each.digests).best
         if best is not None:
-            found = metrics(each.environment, each.digests)
-            rows[label] = our_row(label, found["methods"], best)
+            rows[label] = our_row(label, figures["methods"], best)
     return paper_text(rows)
 
 
 def ablate(args: argparse.Namespace) -> int:
     """`compare ablate`: the exit code. Raises ValueError for what it refuses."""
-    _check_varied(args, ("temperature", "nodes", "chain"), "ablate")
+    check_varied(args, ("temperature", "nodes", "chain"), "ablate varies this itself")
     default = Grid()
     grid = Grid(
         default.sizes if args.sizes is None else _sizes("sizes", args.sizes),
@@ -105,14 +111,6 @@ def _suite(args: argparse.Namespace, name: str, outputs: Sequence[Path]) -> suit
     for path in outputs:
         check_out(path, may_exist=args.resume)
     return suites.limited(suites.load_suite(name, commands.progress_line()), args.limit)
-
-
-def _check_varied(args: argparse.Namespace, names: Sequence[str], command: str) -> None:
-    """Raises ValueError where an option is given that the command varies itself."""
-    for name in names:
-        if getattr(args, name) != getattr(Settings(), name):
-            option = name.replace("_", "-")
-            raise ValueError(f"{command} varies this itself: leave out --{option}")
 
 
 def _beside(path: Path, label: str) -> Path:

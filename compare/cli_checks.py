@@ -8,13 +8,12 @@ from typing import Any
 
 from compare import suites
 from compare import verify as checks
-from compare.console import alone, check_out, load, say, settings_from
+from compare.console import alone, check_out, check_varied, load, say, settings_from
 from compare.environment import environment, options_from_json
 from compare.methods import Bench
 from compare.naming import DEFAULT_METHODS
 from compare.record_file import RecordReader, RecordWriter
 from compare.records import RunKey
-from compare.settings import Settings
 from compare.soak import Soak, SoakState, soak_prompts
 from ssd import commands
 from ssd.commands import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -71,11 +70,8 @@ def soak(args: argparse.Namespace) -> int:
         raise ValueError(f"--tokens must be 1 or more, got {args.tokens}")
     commands.check(args)
     settings = settings_from(args)
-    for name in ("temperature", "top_k", "top_p", "repetition_penalty"):
-        if getattr(settings, name) != getattr(Settings(), name):
-            raise ValueError(
-                f"soak varies the sampling itself: leave out --{name.replace('_', '-')}"
-            )
+    sampling = ("temperature", "top_k", "top_p", "repetition_penalty")
+    check_varied(args, sampling, "soak varies the sampling itself")
     if args.out is not None:
         check_out(args.out, may_exist=False)
     options, suite = commands.options_from(args), suites.load_suite("quick", lambda progress: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,13 @@ def settings_from(args: argparse.Namespace) -> Settings:
         raw=args.raw,
         system=args.system,
     )
+
+
+def check_varied(args: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    """Raises ValueError, with `why`, where one of these options is given after all."""
+    for name in names:
+        if getattr(args, name) != getattr(Settings(), name):
+            raise ValueError(f"{why}: leave out --{name.replace('_', '-')}")
 
 
 def check_counts(args: argparse.Namespace) -> None:

@@ -16,12 +16,11 @@ from compare.plots import COLOURS, GREY, SYMBOLS, blank_figure
 from compare.plots import acceptance as acceptance_by_depth
 from compare.plots_prompts import sorted_speedups, speedup_by_entropy
 from compare.plots_rounds import STAGE_COLOURS
+from compare.records import ORIGINS, STAGES
 
 _MORE_COLOURS = ("#7B61C9", "#A6761D", "#5B7F00", "#B5527F")
 _MORE_SYMBOLS = ("triangle-up", "triangle-down", "cross", "x", "star", "hexagon")
 _STAGE_SHAPES = {"ngram": "/", "draft": ".", "target": "", "other": "x"}
-_ORIGINS = ("ngram", "draft", "target")
-_STAGES = (*_ORIGINS, "other")
 _TICKS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
 _ROW = 46  # pixels
 _LEGEND_COLUMNS = 4
@@ -197,7 +196,7 @@ def stages(summary: Json, words: Words) -> go.Figure:
     rows = {m: data for m, data in summary["methods"].items() if data["tokens"]}
     shares = {
         stage: [1000 * data["seconds"][stage] / data["tokens"] for data in rows.values()]
-        for stage in _STAGES
+        for stage in STAGES
     }
     return _stacked(shares, list(rows), (words["milliseconds"], ".1f"), words)
 
@@ -207,7 +206,7 @@ def origins(summary: Json, words: Words) -> go.Figure:
     rows = {m: data for m, data in summary["methods"].items() if data["tokens"]}
     shares = {
         origin: [data["origins"][origin] / data["tokens"] for data in rows.values()]
-        for origin in _ORIGINS
+        for origin in ORIGINS
     }
     figure = _stacked(shares, list(rows), (words["share_of_tokens"], ".0%"), words)
     figure.update_xaxes(tickformat=".0%", range=[0, 1])

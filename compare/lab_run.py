@@ -21,6 +21,7 @@ from compare.job import (
     Told,
 )
 from compare.naming import base_name, has_verdict
+from compare.run import rotated
 
 STEPPED = ("staged", "tree", "lookup", "speculative", "replay")
 """The methods whose rounds the step view can show, the one to show first in front."""
@@ -45,7 +46,7 @@ class Run:
         Raises ValueError where the prompt is too long.
         """
         engine, job, most = self._engine, self._job, self._limits.max_prompt_tokens
-        orders = [_rotated(job.methods, shift + repeat) for repeat in range(job.repeats)]
+        orders = [rotated(job.methods, shift + repeat) for repeat in range(job.repeats)]
         if (num_prompt_tokens := engine.num_prompt_tokens(job)) > most:
             raise ValueError(
                 f"the prompt has {num_prompt_tokens} tokens: shorten it to {most} or fewer"
@@ -94,8 +95,3 @@ class Run:
 def stepped(methods: Sequence[str]) -> str | None:
     """The method whose rounds the step view shows, None where none of them guesses."""
     return next((each for name in STEPPED for each in methods if base_name(each) == name), None)
-
-
-def _rotated(methods: tuple[str, ...], by: int) -> tuple[str, ...]:
-    by %= len(methods)
-    return methods[by:] + methods[:by]

@@ -49,7 +49,7 @@ METRICS = (
     "error",
 )
 
-_SHORT_ANSWER = 32
+SHORT_ANSWER = 32
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Ratio:
             return None
         ratios = list(self.by_prompt.values())
         low, high = bootstrap(ratios)
-        long = [x for name, x in self.by_prompt.items() if self.lengths[name] >= _SHORT_ANSWER]
+        long = [x for name, x in self.by_prompt.items() if self.lengths[name] >= SHORT_ANSWER]
         return {
             "median": statistics.median(ratios),
             "low": low,
@@ -76,10 +76,10 @@ class Ratio:
 
 def summary(environment: Mapping[str, Any], digests: Digests) -> dict[str, Any]:
     """All metrics of a record file, every key for every method."""
-    looping = breakdown.looping(digests)
     stand_ins = breakdown.answers(digests)
+    looping = breakdown.looping(stand_ins)
     others = digests.only(stand_ins.keys() - set(looping))
-    ratios = {m: speedup(digests, m, _decode_ratio).by_prompt for m in digests.methods}
+    ratios = {m: decode_speedup(digests, m).by_prompt for m in digests.methods}
     return {
         "schema": SCHEMA,
         "environment": dict(environment),
@@ -134,17 +134,17 @@ def _totals(runs: Sequence[Digest]) -> dict[str, Any]:
     depths = [_depth(depth, tried[depth], accepted[depth]) for depth in sorted(tried)]
     return {
         "tokens": tokens,
-        "tokens_per_second": _per(tokens, seconds.decode),
+        "tokens_per_second": per(tokens, seconds.decode),
         "time_to_first_token": statistics.median(r.first_token for r in runs) if runs else None,
         "target_passes": passes,
         "draft_passes": sum(run.draft_passes for run in runs),
-        "tokens_per_step": _per(tokens, passes),
-        "nodes_per_step": _per(sum(run.nodes for run in runs), passes),
-        "acceptance_rate": _per(accepted.total(), tried.total()),
+        "tokens_per_step": per(tokens, passes),
+        "nodes_per_step": per(sum(run.nodes for run in runs), passes),
+        "acceptance_rate": per(accepted.total(), tried.total()),
         "acceptance_by_depth": depths or None,
         "origins": {name: origins[name] for name in ORIGINS},
         "seconds": vars(seconds),
-        "bytes_per_token": _per(sum(read), tokens) if len(read) == len(runs) else None,
+        "bytes_per_token": per(sum(read), tokens) if len(read) == len(runs) else None,
     }
 
 
@@ -153,7 +153,8 @@ def _depth(depth: int, tried: int, accepted: int) -> dict[str, Any]:
     return {"depth": depth, "tried": tried, "accepted": accepted, "low": low, "high": high}
 
 
-def _per(amount: float, count: float) -> float | None:
+def per(amount: float, count: float) -> float | None:
+    """`amount` over `count`, None where there is nothing to divide by."""
     return amount / count if count else None
 
 

@@ -36,6 +36,7 @@ LLAMA_MISSING = (
     "pip install llama-cpp-python (it compiles for some minutes), or leave it out"
 )
 
+SOURCES = ("none", "katz", "match", "both")  # of the N-gram
 _SIZES: dict[str, tuple[str, ...]] = {
     "speculative": ("chain",),
     "speculative-rejection": ("chain",),
@@ -88,7 +89,7 @@ class Method:
 
 def _value(text: str, field: str, value: str) -> Any:
     if field == "sources":
-        if value not in ("both", "katz", "match", "none"):
+        if value not in SOURCES:
             raise ValueError(
                 f"the sources in {text!r} must be both, katz, match or none, got {value!r}"
             )

@@ -6,7 +6,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +56,18 @@ class VerdictRecord:
 Line = RunRecord | VerdictRecord
 
 
+def header(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """The first line of a file."""
+    return {"kind": "environment", "schema": SCHEMA, **environment}
+
+
+def encoded(data: Mapping[str, Any]) -> bytes:
+    """A line of a file, its end included."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Half a character cannot be encoded; the escape that takes its place is JSON's own.
+    return text.encode("utf-8", errors="backslashreplace") + b"\n"
+
+
 class RecordWriter:
     """Appends records to a file, a flushed line each: a killed run keeps what it had."""
 
@@ -79,7 +91,7 @@ class RecordWriter:
         except OSError as error:
             raise ValueError(f"the output {path} cannot be written: {error.strerror}") from error
         try:
-            writer._write({"kind": "environment", "schema": SCHEMA, **environment})
+            writer._write(header(environment))
         except ValueError:
             writer.close()
             path.unlink()
@@ -105,9 +117,7 @@ class RecordWriter:
         self._file.close()
 
     def _write(self, data: Json) -> None:
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        # Half a character cannot be encoded; the escape that takes its place is JSON's own.
-        left = memoryview(text.encode("utf-8", errors="backslashreplace") + b"\n")
+        left = memoryview(encoded(data))
         size = len(left)
         try:
             while left:

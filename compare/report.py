@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from compare.certificate import VERDICTS
 from compare.digest import Digests
 from compare.figures import figures
 from compare.markup import Markup, data_block, element, escaped, joined
@@ -88,10 +89,7 @@ def _opening(data: Json, found: list[Difference], words: Words) -> Iterator[Mark
 def _verdict(data: Json, words: Words) -> Markup:
     """The sentence that sums up the verdicts on our methods."""
     judged = [each for each in data["methods"].values() if each["verdicts"] is not None]
-    count = {
-        name: sum(each["verdicts"][name] for each in judged)
-        for name in ("IDENTICAL", "NEAR-TIE", "BUG")
-    }
+    count = {name: sum(each["verdicts"][name] for each in judged) for name in VERDICTS}
     runs = sum(count.values())
     if not runs:
         return element("p", words["not_judged"], class_="verdict")

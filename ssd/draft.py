@@ -44,8 +44,8 @@ class DraftPolicy:
 class DraftPass:
     """One pass of the draft: the rows that growth wanted, and those read ahead for the N-gram.
 
-    `logits`: `[len(wanted) + len(ahead), V]`, a row for each path of `paths`, over `head_ids`
-    where the draft's head is a reduced one.
+    `logits`: `[len(paths), V]`, over `head_ids` where the draft's head is a reduced one; those of
+    `paths` that are not `wanted` were read ahead.
     """
 
     paths: tuple[Path, ...]

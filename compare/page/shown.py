@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +9,7 @@ from typing import Any, Literal
 from gradio.components import Component
 
 from compare.page.words import Language
-from compare.records import SCHEMA
+from compare.record_file import encoded, header
 
 Source = Literal["live", "recorded", "imported"]
 Update = Any
@@ -38,8 +37,8 @@ class Shown:
     @property
     def lines(self) -> str:
         """The record file: JSON Lines, the environment first."""
-        head = {"kind": "environment", "schema": SCHEMA, **self.environment}
-        return "".join(map(_line, (head, *self.records, *self.verdicts)))
+        parts = (header(self.environment), *self.records, *self.verdicts)
+        return b"".join(map(encoded, parts)).decode()
 
     def message(self) -> dict[str, Any]:
         """What the browser gets: the record file as text, so that an export is it to the byte."""
@@ -52,12 +51,6 @@ class Shown:
             "summary": self.summary,
             "words": self.words,
         }
-
-
-def _line(data: Mapping[str, Any]) -> str:
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Half a character cannot be encoded; the escape that takes its place is JSON's own.
-    return text.encode("utf-8", errors="backslashreplace").decode() + "\n"
 
 
 @dataclass(frozen=True)

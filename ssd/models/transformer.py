@@ -85,6 +85,10 @@ class Transformer:
         """The ids that a row of logits speaks of where they are not all, `[V']`."""
         return self.weights.head_ids
 
+    def ids_of(self, columns: Tensor) -> Tensor:
+        """The ids that columns of its logits speak of, on the CPU where the head is reduced."""
+        return columns if self.head_ids is None else self.head_ids.cpu()[columns]
+
     @property
     def weight_bytes(self) -> int:
         """Bytes of weights that one forward reads."""

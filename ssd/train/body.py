@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaModel
 
 from ssd.models.assets import read_draft_state
-from ssd.models.checkpoint import read_checkpoint
+from ssd.models.checkpoint import Checkpoint, read_checkpoint
 from ssd.train.corpus import Batch, Corpus
 from ssd.train.teach import Teaching
 
@@ -36,7 +36,7 @@ class Draft(nn.Module):
         """`layers` of the target and `num_ids` are where it starts, without a `material.start`."""
         super().__init__()
         checkpoint = read_checkpoint(material.target)
-        tensors, config = checkpoint.tensors, _config(material.target)
+        tensors, config = checkpoint.tensors, _config(checkpoint)
         embedding = tensors["model.embed_tokens.weight"].float()
         if material.start is None:
             state = _pruned(tensors, layers)
@@ -69,12 +69,12 @@ class Draft(nn.Module):
         return hidden[batch.is_answer[:, 1:]]
 
 
-def _config(target: Path) -> LlamaConfig:
+def _config(checkpoint: Checkpoint) -> LlamaConfig:
     """The target's configuration. Raises ValueError where it is not a Llama."""
-    kind = read_checkpoint(target).config.get("model_type")
+    kind = checkpoint.config.get("model_type")
     if kind != "llama":
         raise ValueError(f"a draft can be trained for targets of the llama family, got {kind!r}")
-    config: LlamaConfig = LlamaConfig.from_pretrained(target)
+    config: LlamaConfig = LlamaConfig.from_pretrained(checkpoint.folder)
     return config
 
 

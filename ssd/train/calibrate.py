@@ -106,8 +106,7 @@ def _places(
     guessed = document_rows(draft, ids)[num_prompt - 1 : -1].float()
     best = torch.topk(wanted, min(_TOP_K, wanted.shape[1]))
     top = torch.topk(guessed, min(_NUM_SCORES, guessed.shape[1]))
-    head_ids = None if draft.head_ids is None else draft.head_ids.cpu()
-    columns = top.indices if head_ids is None else head_ids[top.indices]
+    columns = draft.ids_of(top.indices)
     log_mass = torch.logsumexp(guessed, dim=1)
     positions = np.arange(num_prompt, len(ids))
     tensors = (best.values, best.indices, top.values, columns, log_mass)

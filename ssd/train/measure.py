@@ -80,9 +80,7 @@ def agreement(draft: Transformer, answers: Sequence[Document]) -> Agreement:
     hits: list[tuple[bool, int, int, int]] = []
     for ids, num_prompt in answers:
         rows = document_rows(draft, ids)[num_prompt - 1 : -1]
-        guessed = rows.float().topk(min(4, rows.shape[1])).indices
-        if draft.head_ids is not None:
-            guessed = draft.head_ids.cpu()[guessed]
+        guessed = draft.ids_of(rows.float().topk(min(4, rows.shape[1])).indices)
         right = guessed.numpy() == np.asarray(ids[num_prompt:])[:, None]
         count = len(ids) - num_prompt
         is_steady = not is_looping(ids[num_prompt:])

@@ -141,7 +141,5 @@ def as_text(found: Sequence[tuple[Recipe, Worth]]) -> str:
 
 def _choices(draft: Transformer, ids: list[int], num_prompt: int) -> list[int]:
     columns = document_rows(draft, ids)[num_prompt - 1 : -1].argmax(1)
-    chosen: list[int] = (
-        columns if draft.head_ids is None else draft.head_ids.cpu()[columns]
-    ).tolist()
+    chosen: list[int] = draft.ids_of(columns).tolist()
     return chosen

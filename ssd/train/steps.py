@@ -113,7 +113,8 @@ def ngram(args: argparse.Namespace) -> int:
     """build the Katz table from text that the draft writes"""
     if not (math.isfinite(args.temperature) and args.temperature > 0):
         raise ValueError(f"--temperature must be a number above 0, got {args.temperature}")
-    training, held_out = Corpus.load(args.corpus).split()
+    corpus = Corpus.load(args.corpus)
+    training, held_out = corpus.split()
     small = packed(_models(args)[1])
     if args.compare:
         recipes = ngrams.recipes(args.tokens, args.seed)
@@ -126,7 +127,7 @@ def ngram(args: argparse.Namespace) -> int:
     write_katz(args.out, table)
     facts = {
         **asdict(recipe),
-        "corpus": Corpus.load(args.corpus).digest,
+        "corpus": corpus.digest,
         "contexts": len(table.keys),
     }
     update_card(args.out, {"ngram": facts})
