@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from compare.digest import Digests
 from compare.metrics import summary
-from compare.page.lesson_facts import facts
+from compare.page.lesson_facts import facts, named
 from compare.page.shown import Shown
 from compare.records import RunKey, RunRecord
 from tests.records_by_hand import ENVIRONMENT, guessed, plain
@@ -30,7 +30,7 @@ def shown(prompt: str, seconds_a_token: float) -> Shown:
 
 
 def test_facts_are_those_of_the_runs() -> None:
-    found = facts([shown("a", 0.5), shown("b", 0.1)], {"b": "the second"})
+    found = named(facts([shown("a", 0.5), shown("b", 0.1)]), {"b": "the second"})
     assert found["machine"] == "abacus"
     assert (found["ms_1"], found["ratio_8"], found["ratio_64"]) == ("10.0", "1.20", "3.0")
     assert found["gain_8"] == "6.7" and found["draft_share"] == "20 %"
@@ -43,12 +43,12 @@ def test_facts_are_those_of_the_runs() -> None:
 def test_totals_leave_out_runs_under_other_settings() -> None:
     first, other = shown("a", 0.5), shown("b", 0.5)
     other = replace(other, environment={**other.environment, "settings": {"temperature": 1.0}})
-    assert facts([first, other], {})["staged_draft_passes"] == "3"
+    assert facts([first, other])["staged_draft_passes"] == "3"
 
 
 def test_what_is_not_known_is_absent() -> None:
     bare = shown("a", 0.5)
     bare = replace(bare, environment={**ENVIRONMENT, "pair": {"pair": "toy"}})
-    found = facts([bare], {})
+    found = facts([bare])
     assert not {"ms_1", "draft_share", "machine", "least_speedup"} & found.keys()
-    assert facts([], {}) == {}
+    assert facts([]) == {}

@@ -25,7 +25,7 @@ CONTROLS = {
 
 
 def every_lesson(language: words.Language) -> list[dict[str, Any]]:
-    return lessons(language, facts(recordings(), {}))
+    return lessons(language, facts(recordings()))
 
 
 def texts(blocks: list[dict[str, Any]]) -> list[str]:
@@ -68,14 +68,14 @@ def test_every_lesson_asks_before_it_tells(language: words.Language) -> None:
 
 @pytest.mark.parametrize("language", words.LANGUAGES)
 def test_every_fact_is_known_from_the_recorded_runs(language: words.Language) -> None:
-    known = facts(recordings(), {})
+    known = facts(recordings())
     for path in FOLDER.glob(f"[0-9]-*.{language}.txt"):
         wanted = set(re.findall(r"\{(\w+)\}", path.read_text("utf-8")))
         assert wanted <= known.keys(), f"{path.name}: {wanted - known.keys()}"
 
 
 def test_a_paragraph_with_an_unknown_fact_is_left_out() -> None:
-    known = facts(recordings(), {})
+    known = facts(recordings())
     without = {name: value for name, value in known.items() if name != "ms_1"}
     full, less = (lessons("en", each)[0]["blocks"] for each in (known, without))
     assert len(full) - len(less) == 1

@@ -7,14 +7,13 @@ from typing import Any
 
 from compare.page import words
 from compare.page.learn_words import LEARN
-from compare.page.lesson_facts import facts
+from compare.page.lesson_facts import facts, named
 from compare.page.lessons import glossary, lessons
 from compare.page.recordings import recordings
 from compare.page.view import component
 from compare.plots_machine import curves
 
 _SCRIPTS = (
-    "go.js",
     "inline.js",
     "figures.js",
     "figures_cost.js",
@@ -46,9 +45,10 @@ def learn_tab() -> None:
 def _constants() -> Mapping[str, Any]:
     """What the scripts draw: the texts in every language, with the recorded runs' numbers."""
     shown = recordings()
+    found = facts(shown)
     return {
         "LESSONS": {
-            language: lessons(language, facts(shown, _names(language)))
+            language: lessons(language, named(found, _names(language)))
             for language in words.LANGUAGES
         },
         "GLOSSARY": {language: glossary(language) for language in words.LANGUAGES},

@@ -13,13 +13,13 @@ from compare.plots_machine import curves
 from compare.records import RunRecord
 
 _STAGED = "staged"
+_PROMPTS = ("least_prompt", "most_prompt")
 
 
-def facts(recorded: Sequence[Shown], names: Mapping[str, str]) -> dict[str, str]:
+def facts(recorded: Sequence[Shown]) -> dict[str, str]:
     """What the lessons may say of recorded runs, by name; a fact that they do not hold is absent.
 
-    Totals are over the runs that share the first one's environment. `names`: what a prompt is
-    called, by its id.
+    Totals are over the runs that share the first one's environment. A prompt is its id.
     """
     if not recorded:
         return {}
@@ -29,7 +29,13 @@ def facts(recorded: Sequence[Shown], names: Mapping[str, str]) -> dict[str, str]
     found = _passes(environment)
     for method in digests.methods:
         found |= _totals(method, method_summary(environment, digests, method))
-    return found | _by_prompt(_digests(recorded), names)
+    return found | _by_prompt(_digests(recorded))
+
+
+def named(found: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """The facts, their prompts called by `names`, where it has their ids."""
+    prompts = {key: found[key] for key in _PROMPTS if key in found}
+    return {**found, **{key: names.get(prompt, prompt) for key, prompt in prompts.items()}}
 
 
 def _digests(recorded: Sequence[Shown]) -> Digests:
@@ -64,7 +70,7 @@ def _totals(method: str, values: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _by_prompt(digests: Digests, names: Mapping[str, str]) -> dict[str, str]:
+def _by_prompt(digests: Digests) -> dict[str, str]:
     """Speed-ups by prompt, and where staged decoding gained least and most."""
     found = {
         f"{prompt}_{base_name(method)}_speedup": f"{ratio:.2f}"
@@ -77,7 +83,7 @@ def _by_prompt(digests: Digests, names: Mapping[str, str]) -> dict[str, str]:
     least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     return found | {
         "least_speedup": f"{ratios[least]:.2f}",
-        "least_prompt": names.get(least, least),
+        "least_prompt": least,
         "most_speedup": f"{ratios[most]:.2f}",
-        "most_prompt": names.get(most, most),
+        "most_prompt": most,
     }

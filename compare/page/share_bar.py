@@ -16,24 +16,12 @@ from compare.page.view import component
 
 _SCRIPTS = ("tokens.js", "link.js", "export.js")
 _LARGEST = 2**53 - 1
-_TERMS = {
-    "prompt": None,
-    "pair": "target",
-    "tokens": "token",
-    "methods": "lane",
-    "numerics": "exact",
-    "nodes": "pricing",
-    "chain": "speculative",
-    "repeats": "interval",
-}
-"""What explains a control in the glossary, where the entry has another name."""
 
 
 @dataclass(frozen=True)
 class ShareBar:
     """`upload`: a record file; `prompts`: which of its prompts is shown."""
 
-    link: gr.HTML
     upload: gr.UploadButton
     prompts: gr.Dropdown
 
@@ -72,14 +60,12 @@ def share_bar(controls: Mapping[str, Component], tabs: Mapping[str, gr.Tab]) -> 
     )
     for name, tab in tabs.items():
         tab.select(None, js=f"() => {{ window.ssdLab?.link?.turned('{name}'); }}")
-    return ShareBar(link, upload, prompts)
+    return ShareBar(upload, prompts)
 
 
 def _control(name: str, control: Any) -> dict[str, Any]:
     """What the browser has to know of a control to read its value from a link."""
-    term = _TERMS.get(name, name)
-    found: dict[str, Any] = {"name": name, "id": control.elem_id, "term": term}
-    found["value"] = control.value
+    found: dict[str, Any] = {"name": name, "value": control.value}
     match control:
         case gr.CheckboxGroup():
             return {**found, "kind": "list", "choices": [value for _, value in control.choices]}

@@ -11,7 +11,6 @@ SHARE: dict[str, tuple[str, str]] = {
         "The link asks for what cannot be, and that was left out: {names}.",
         "链接中有无法满足的设置，已忽略：{names}。",
     ),
-    "what_is": ("What is: {name}", "说明：{name}"),
     "export": ("Export the run that is shown", "导出所显示的运行"),
     "export_record": ("Run (JSON Lines)", "运行记录（JSON Lines）"),
     "export_scores": ("Scoreboard (CSV)", "记分板（CSV）"),

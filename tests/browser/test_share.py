@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from compare.digest import Digests
 from compare.metrics import summary
+from compare.page.terms import CONTROL_TERMS
 from compare.record_file import RecordReader
 from tests.browser.conftest import Visitor
 from tests.browser.test_page import HOSTILE, run
@@ -110,8 +111,6 @@ def test_an_exported_record_comes_back(visitor: Visitor, tmp_path: Path) -> None
 
 def test_a_record_that_is_none_is_refused_by_a_sentence(visitor: Visitor, tmp_path: Path) -> None:
     page = finished(visitor)
-    # Labels get their links into the glossary a moment after the board is drawn.
-    expect(page.locator(".ssd-board")).to_contain_text("?")
     before = page.locator(".ssd-board").inner_text()
     bad = tmp_path / "<img src=x onerror=alert(3)>.jsonl"
     bad.write_text('{"kind": "environment", "schema": 99}\n', "utf-8")
@@ -175,6 +174,17 @@ def test_the_link_follows_the_controls(visitor: Visitor) -> None:
     expect(page.locator("#ssd-link-text")).to_have_value(
         f"{visitor.url}#prompt=another+prompt&tab=learn"
     )
+
+
+def test_every_label_has_one_link_into_the_glossary(visitor: Visitor) -> None:
+    page = visitor.open()
+    page.get_by_text("Advanced", exact=True).click()
+    page.click("#ssd-tab-benchmark-button")
+    for controls in CONTROL_TERMS.values():
+        for control in controls:
+            expect(page.locator(f"#{control} a")).to_have_text(["?"])
+    for head in page.locator(".ssd-board tbody th").all():
+        expect(head.locator("a")).to_have_count(1)
 
 
 def test_a_label_leads_to_the_glossary(visitor: Visitor) -> None:

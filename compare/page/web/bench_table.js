@@ -19,10 +19,6 @@ function table(caption, heads, rows) {
   return fill(make("section"), make("h3", "", caption), box);
 }
 
-function times(value) {
-  return value === null || value === undefined ? "–" : value.toFixed(2) + "×";
-}
-
 function interval(ratio, isReference) {
   if (!ratio || isReference) return "–";
   const words = `${ratio.low.toFixed(2)} – ${ratio.high.toFixed(2)}`;

@@ -3,7 +3,7 @@
 const ROWS = [
   ["tokens_per_second", (m) => number(m.tokens_per_second, 1), true],
   ["speedup", (m, more) => speedup(m.speedup, more.repeats), false],
-  ["end_to_end_speedup", (m) => times(m.end_to_end_speedup), false],
+  ["end_to_end_speedup", (m) => times(m.end_to_end_speedup && m.end_to_end_speedup.median), false],
   ["time_to_first_token", (m) => seconds(m.time_to_first_token), false],
   ["total", (m, more) => seconds(more.total), false],
   ["target_passes", (m, more) => perRun(m.target_passes, more.count), false],
@@ -24,15 +24,11 @@ function total(method) {
   return parts ? STAGES.reduce((sum, stage) => sum + (parts[stage] || 0), 0) : null;
 }
 
-function times(ratio) {
-  return ratio ? number(ratio.median, 2) + "×" : "–";
-}
-
 // With repeats, the least and the most of the paired ratios stand beside the median.
 function speedup(ratio, repeats) {
-  if (!ratio || repeats.length < 2) return times(ratio);
+  if (!ratio || repeats.length < 2) return times(ratio && ratio.median);
   const [low, high] = [Math.min(...repeats), Math.max(...repeats)];
-  return times(ratio) + " [" + number(low, 2) + ", " + number(high, 2) + "]";
+  return times(ratio.median) + " [" + number(low, 2) + ", " + number(high, 2) + "]";
 }
 
 function perRun(amount, count) {

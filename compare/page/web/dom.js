@@ -6,6 +6,13 @@ function make(tag, className, text) {
   return node;
 }
 
+function svg(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
 function fill(parent, ...children) {
   parent.replaceChildren(...children);
   return parent;
@@ -51,6 +58,10 @@ function number(value, digits) {
 
 function percent(value) {
   return value === null || value === undefined ? "–" : (value * 100).toFixed(0) + "%";
+}
+
+function times(value) {
+  return value === null || value === undefined ? "–" : number(value, 2) + "×";
 }
 
 function probability(value) {

@@ -1,13 +1,6 @@
 // What the figures are made of. Each figure is a function that returns an element.
 const figures = {};
 
-function svg(tag, attributes, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
-
 // A drawing that says the same in words to those who do not see it.
 function drawing(width, height, className) {
   return svg("svg", {

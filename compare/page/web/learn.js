@@ -72,12 +72,7 @@ function explain(term, button) {
   if (wasThis) return;
   button.setAttribute("aria-expanded", "true");
   const known = GLOSSARY[language()][term];
-  const all = make("a", "", say("in_glossary"));
-  all.href = "#tab=learn&term=" + term;
-  all.addEventListener("click", (event) => {
-    event.preventDefault();
-    go({ tab: "learn", term });
-  });
+  const all = glossaryLink("", say("in_glossary"), term);
   const meaning = make("aside", "ssd-meaning");
   meaning.dataset.term = term;
   meaning.append(make("strong", "", known.name), document.createTextNode(" " + known.text + " "), all);
@@ -97,7 +92,7 @@ function drawGlossary() {
 
 // The address may name a lesson (1 to 6, or its name) or a term of the glossary.
 function readAddress() {
-  const asked = new URLSearchParams(location.hash.slice(1));
+  const asked = hashValues();
   const term = asked.get("term");
   const lesson = asked.get("lesson");
   const at = lessonsHere().findIndex((each, index) =>

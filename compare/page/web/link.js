@@ -113,24 +113,9 @@ function turned(tab) {
   setAddress({ tab: tab === "race" ? null : tab });
 }
 
-// Beside each control's label, a way to what it means.
-function explainLabels() {
-  for (const { name, id, term } of CONTROLS) {
-    const label = document.querySelector(`#${id} [data-testid="block-info"], #${id} .label-text, #${id} label > span`);
-    if (!label || !term || label.querySelector(".ssd-help")) continue;
-    const help = termLink(term, "?");
-    help.classList.add("ssd-help");
-    help.dataset.control = name;
-    help.setAttribute("aria-label", say("what_is", { name: label.textContent.trim() }));
-    label.append(help);
-  }
-}
-
 lab.link = { wanted, changed, turned };
 window.addEventListener("ssd-address", show);
 window.addEventListener("hashchange", takeUp);
-document.addEventListener("click", () => setTimeout(explainLabels, 150)); // folds open
-setTimeout(explainLabels, 600);
 onLanguage(() => {
   copied.textContent = "";
   show();

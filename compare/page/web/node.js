@@ -3,12 +3,6 @@ function makeNodePanel() {
   const root = make("div", "ssd-node-panel");
   root.setAttribute("aria-live", "polite");
 
-  function line(parts) {
-    const row = make("p", "ssd-node-line");
-    row.append(...parts);
-    return row;
-  }
-
   // Why the node met its fate, in a sentence.
   function why(node, nodes, name) {
     if (node.fate === "root") return say("why_root");
@@ -57,7 +51,7 @@ function makeNodePanel() {
     const title = make("h3", "ssd-heading");
     title.append(make("span", "ssd-mono", name(node)), make("span", "ssd-node-by",
       node.fate === "root" ? say("by_context") : say("by_" + (node.fate === "own" ? "own" : node.origin))));
-    const rows = [title, line([why(node, nodes, name)])];
+    const rows = [title, make("p", "ssd-node-line", why(node, nodes, name))];
     if (step.details) {
       const settled = place.children.find((each) => each.fate === "accepted" || each.fate === "own");
       const after = { place: name(place) };

@@ -55,18 +55,27 @@ function setAddress(changes) {
   window.dispatchEvent(new Event("ssd-address"));
 }
 
-// Words that lead to their entry in the glossary, where the page has one.
-function termLink(term, text) {
-  if (!document.getElementById("ssd-tab-learn-button")) return make("span", "", text);
-  const link = make("a", "ssd-term-link", text);
+// To another address: what it does not name stays as it is.
+function go(changes) {
+  const address = hashValues();
+  for (const [name, value] of Object.entries(changes)) address.set(name, value);
+  location.hash = "#" + address.toString();
+}
+
+// A link to a term's entry in the glossary.
+function glossaryLink(className, text, term) {
+  const link = make("a", className, text);
   link.href = "#tab=learn&term=" + term;
   link.addEventListener("click", (event) => {
     event.preventDefault();
     event.stopPropagation();
-    const address = hashValues();
-    address.set("tab", "learn");
-    address.set("term", term);
-    location.hash = address.toString();
+    go({ tab: "learn", term });
   });
   return link;
+}
+
+// Words that lead to their entry in the glossary, where the page has one.
+function termLink(term, text) {
+  const hasGlossary = document.getElementById("ssd-tab-learn-button");
+  return hasGlossary ? glossaryLink("ssd-term-link", text, term) : make("span", "", text);
 }

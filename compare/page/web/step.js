@@ -11,8 +11,8 @@ const inner = make("div", "ssd-inner");
 const legend = make("div", "ssd-legend");
 const panel = makeNodePanel();
 const tree = makeTree((node) => { if (current) panel.draw(current.shown, step(), nodes(), node); });
-const back = button("ssd-round-back", "◀", () => go(round - 1));
-const next = button("ssd-round-next", "▶", () => go(round + 1));
+const back = button("ssd-round-back", "◀", () => turn(round - 1));
+const next = button("ssd-round-next", "▶", () => turn(round + 1));
 let current = null, round = 0, drawn = null;
 
 Object.assign(slider, { type: "range", min: "1", step: "1" });
@@ -46,7 +46,7 @@ function show(shown) {
   draw();
 }
 
-function go(to) {
+function turn(to) {
   if (!current) return;
   round = Math.max(0, Math.min(current.run.steps.length - 1, to));
   draw();
@@ -132,7 +132,7 @@ function drawTree(shown) {
   treeBox.firstChild.textContent = say("tree_title");
   drawn = treeNodes(step());
   const label = (node) => labelOf(shown, node.token);
-  tree.draw(step(), {
+  tree.draw(drawn, {
     label,
     title: say("tree_title"),
     describe: (node) => label(node) + ", " + say("fate_" + node.fate) +
@@ -190,10 +190,10 @@ function translate() {
   draw();
 }
 
-slider.addEventListener("input", () => go(Number(slider.value) - 1));
+slider.addEventListener("input", () => turn(Number(slider.value) - 1));
 laneSelect.addEventListener("change", () => {
   current.run = current.runs.find((run) => run.method === laneSelect.value);
-  go(0);
+  turn(0);
 });
 translate();
 follow(show);

@@ -1,41 +1,40 @@
-// Puts a link into the glossary beside every label that has a term. `CONTROL_TERMS`: by the id of a
-// control; `ROW_TERMS`: by the key of a row of the scoreboard's words.
-function beside(place, term) {
-  const known = place.querySelector(":scope > .ssd-what");
-  if (known) {
-    known.setAttribute("aria-label", say("what", { term: NAMES[language()][term] }));
-    return;
+// Puts a link into the glossary beside the label of every control that has a term. `CONTROL_TERMS`:
+// by the id of what holds a control, then by the control's own. A tab and a fold make their controls
+// when they are first opened, so each is watched until it has them all.
+const LABELS = ["[data-testid=block-info]", ".label-text"]; // the latter of a checkbox
+
+// Whether the control is there.
+function decorate(id, term) {
+  const control = document.getElementById(id);
+  const place = control && LABELS.map((each) => control.querySelector(each)).find(Boolean);
+  if (!place) return false;
+  let link = place.querySelector(":scope > .ssd-what");
+  if (!link) {
+    link = glossaryLink("ssd-what", "?", term);
+    place.append(link);
   }
-  const link = make("a", "ssd-what", "?");
-  link.href = "#tab=learn&term=" + term;
   link.setAttribute("aria-label", say("what", { term: NAMES[language()][term] }));
-  link.addEventListener("click", (event) => {
-    event.preventDefault();
-    event.stopPropagation();
-    go({ tab: "learn", term });
-  });
-  place.append(link);
+  return true;
 }
 
-function decorate() {
-  for (const [id, term] of Object.entries(CONTROL_TERMS)) {
-    const label = document.querySelector(`#${id} [data-testid="block-info"]`);
-    if (label) beside(label, term);
-  }
-  const rows = new Map(Object.entries(ROW_TERMS).map(([key, term]) => [say(key), term]));
-  for (const head of document.querySelectorAll(".ssd-board tbody th")) {
-    const term = rows.get(head.firstChild ? head.firstChild.textContent : "");
-    if (term) beside(head, term);
-  }
-}
-
+const watcher = new MutationObserver(later);
 let isDue = false;
+
+function decorateAll() {
+  watcher.disconnect();
+  for (const [holder, terms] of Object.entries(CONTROL_TERMS)) {
+    const found = Object.entries(terms).map(([id, term]) => decorate(id, term));
+    if (found.every(Boolean)) continue;
+    const place = document.getElementById(holder) || document.body;
+    watcher.observe(place, { childList: true, subtree: true });
+  }
+}
+
 function later() {
   if (isDue) return;
   isDue = true;
-  setTimeout(() => { isDue = false; decorate(); }, 400);
+  setTimeout(() => { isDue = false; decorateAll(); }, 400);
 }
 
-decorate();
-new MutationObserver(later).observe(document.body, { childList: true, subtree: true });
+decorateAll();
 onLanguage(later);

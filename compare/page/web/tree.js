@@ -2,12 +2,6 @@
 // which they were grown, the target's own token last below the node that it follows.
 const TREE = { column: 118, row: 34, box: 92, height: 24, pad: 14, letters: 10 };
 
-function svg(tag, attributes) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
-  return node;
-}
-
 // The nodes of a step as they are drawn. `fate`: root, accepted, own (the target's), rejected (its
 // parent was reached) or unreached. The target's own token has the number after the last node's.
 function treeNodes(step) {
@@ -116,10 +110,10 @@ function makeTree(onSelect) {
     if (next) choose(next.number, true);
   });
 
-  // `words`: {label(node), describe(node), title}.
-  function draw(step, words) {
+  // `all`: of `treeNodes`; `words`: {label(node), describe(node), title}.
+  function draw(all, words) {
     ({ label, describe } = words);
-    nodes = treeNodes(step);
+    nodes = all;
     const width = 2 * TREE.pad + TREE.box + TREE.column * Math.max(...nodes.map((n) => n.depth));
     const rows = 1 + Math.max(...nodes.map((node) => node.row));
     const picture = svg("svg", {
