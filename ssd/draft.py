@@ -6,20 +6,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssd import noise
 from ssd.cost import Pricing
-from ssd.grow import BEST_CHILD, Candidate, Guess, Guesses, Limits, Path, as_tree, best_size, grow
+from ssd.grow import (
+    BEST_CHILD,
+    Candidate,
+    Guess,
+    Guesses,
+    Limits,
+    Path,
+    Price,
+    as_tree,
+    best_size,
+    grow,
+)
+from ssd.guesses import RowReader, merged
 from ssd.meter import Meter
 from ssd.model import CachedModel
 from ssd.ngram import NGram
 from ssd.request import Request
 from ssd.tree import NO_PARENT, TokenTree
-
-_NOISY_GUESSES = 64  # scores of a row that are perturbed; the noise rarely lifts a lower one
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,7 @@ class DraftStage:
         self._draft = draft
         self._head_ids = None if head_ids is None else head_ids.cpu().numpy()
         self._policy = policy
+        self.reader = RowReader(policy.branching, policy.sharpness, self._head_ids)
         self._ngram = ngram
         self._meter = meter
         self._witness = witness
@@ -121,10 +130,6 @@ class DraftStage:
         self._witness(DraftPass(tuple(paths), frozenset(wanted), logits, self._head_ids))
         return logits
 
-    def ids(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The ids that columns of the draft's logits speak of."""
-        return columns if self._head_ids is None else self._head_ids[columns]
-
     @property
     def policy(self) -> DraftPolicy:
         """How this stage guesses."""
@@ -156,53 +161,60 @@ class _Growth:
 
     def grown(self) -> list[Candidate]:
         """The final tree: draft passes until no unread row could matter or is worth a pass."""
+        pricing = self._stage.policy.pricing
         while True:
             candidates = grow(self._guesses, self._limits)
-            candidates, unread = self._unread(candidates)
-            if not unread or not self._is_worth_a_pass(candidates, unread):
+            if pricing is None:
+                unread = self._unread(candidates)
+                rows = self._with_foresight(unread)
+            else:
+                price = best_size(candidates, pricing.target.at, self._spent_s)
+                candidates = candidates[: price.num_nodes]
+                unread = rows = self._worth_a_pass(candidates, price, pricing)
+            if not unread:
                 return candidates
-            self._read(self._with_foresight(unread), unread)
+            self._read(rows, unread)
 
-    def _unread(self, candidates: list[Candidate]) -> tuple[list[Candidate], list[Path]]:
-        """The candidates worth keeping, and those whose children, once read, might replace one."""
-        policy = self._stage.policy
-        if policy.pricing is not None:
-            price = best_size(candidates, policy.pricing.target.at, self._spent_s)
-            kept = candidates[: price.num_nodes]
-        else:
-            kept = candidates
+    def _unread(self, candidates: list[Candidate]) -> list[Path]:
+        """The paths whose children, once read, might replace one of the candidates."""
         is_full = len(candidates) >= self._limits.num_nodes
         floor = candidates[-1].probability if is_full else 0.0
-        paths: list[Path] = [()] if () not in self._drafted else []
-        paths += [
-            c.path
-            for c in candidates
-            if c.path not in self._drafted
-            and len(c.path) < self._limits.max_depth
-            and c.probability * BEST_CHILD >= floor
-        ]
-        return kept, paths
+        chances = self._unread_chances(candidates)
+        return [path for path, chance in chances.items() if chance * BEST_CHILD >= floor]
 
-    def _is_worth_a_pass(self, kept: list[Candidate], unread: list[Path]) -> bool:
-        pricing = self._stage.policy.pricing
-        if pricing is None:
-            return True
-        price = best_size(kept, pricing.target.at, self._spent_s)
-        chance = {candidate.path: candidate.probability for candidate in kept}
-        chance[()] = 1.0
+    def _unread_chances(self, candidates: list[Candidate]) -> dict[Path, float]:
+        """The chance that each path is reached, of those whose children are not read yet."""
+        chances = {(): 1.0} | {each.path: each.probability for each in candidates}
+        return {
+            path: chance
+            for path, chance in chances.items()
+            if path not in self._drafted and len(path) < self._limits.max_depth
+        }
+
+    def _worth_a_pass(self, kept: list[Candidate], price: Price, pricing: Pricing) -> list[Path]:
+        """The likeliest unread paths, as many as one pass should read for the most gain, or none.
+
+        A row gains what a first guess of the draft may bring where the N-gram has not spoken.
+        """
         hope = pricing.hope if self._request.sampling.is_greedy else pricing.noisy_hope
-        gain = 0.0
-        for path in unread:
-            foreseen = sum(g.probability for g in self._foreseen.get(path, ()))
-            gain += chance.get(path, 0.0) * hope * max(0.0, 1.0 - foreseen)
-        return gain > price.tokens_per_second * pricing.draft.at(len(unread))
+        chances = self._unread_chances(kept)
+        unread = sorted(chances, key=lambda path: -chances[path])
+        gain = most = 0.0
+        num_worth = 0
+        for number, path in enumerate(unread, start=1):
+            foreseen = sum(guess.probability for guess in self._foreseen.get(path, ()))
+            gain += chances[path] * hope * max(0.0, 1.0 - foreseen)
+            net = gain - price.tokens_per_second * pricing.draft.at(number)
+            if net > most:
+                most, num_worth = net, number
+        return sorted(unread[:num_worth], key=len)
 
     def _with_foresight(self, unread: list[Path]) -> list[Path]:
         """The unread paths and the rows that the N-gram expects to be read after them."""
         ngram, policy = self._stage.ngram, self._stage.policy
         paths = dict.fromkeys(unread)
         if ngram is None or policy.num_ahead == 0:
-            return list(paths)
+            return unread
         with self._stage.meter.time("ngram"):
             for start in unread[:2]:
                 depth = self._limits.max_depth - len(start) - 1
@@ -223,44 +235,16 @@ class _Growth:
             self._known.pop(path, None)
 
     def _row_guesses(self, paths: list[Path], rows: Tensor) -> list[list[Guess]]:
-        sampling = self._request.sampling
-        if sampling.is_greedy:
-            return self._greedy_guesses(rows.float())
-        num_scores = min(_NOISY_GUESSES, sampling.top_k or _NOISY_GUESSES, rows.shape[1])
-        top = torch.topk(rows, num_scores)
-        scores = top.values.float().cpu().numpy() / np.float32(sampling.temperature)
-        columns = top.indices.cpu().numpy()
-        return [
-            self._noisy_guesses(path, self._stage.ids(columns[row]), scores[row])
-            for row, path in enumerate(paths)
-        ]
-
-    def _greedy_guesses(self, rows: Tensor) -> list[list[Guess]]:
-        top = torch.topk(rows, self._stage.policy.branching)
-        chances = torch.exp(top.values - torch.logsumexp(rows, dim=-1, keepdim=True)).tolist()
-        ids = self._stage.ids(top.indices.cpu().numpy()).tolist()
-        return [
-            [Guess(token, chance, "draft") for token, chance in zip(*row, strict=True)]
-            for row in zip(ids, chances, strict=True)
-        ]
-
-    def _noisy_guesses(
-        self, path: Path, ids: NDArray[np.int64], scores: NDArray[np.float32]
-    ) -> list[Guess]:
-        """The likeliest outcomes under the noise that the target will use at this position."""
-        position = len(self._context) + len(path)
-        perturbed = scores + noise.gumbel(self._request.seed, position, ids)
-        weights = np.exp((perturbed - perturbed.max()) * self._stage.policy.sharpness)
-        best = np.argsort(-weights, kind="stable")[: self._stage.policy.branching]
-        chances = weights[best] / weights.sum()
-        pairs = zip(ids[best].tolist(), chances.tolist(), strict=True)
-        return [Guess(token, chance, "draft") for token, chance in pairs]
+        if self._request.sampling.is_greedy:
+            return self._stage.reader.greedy(rows)
+        positions = [len(self._context) + len(path) for path in paths]
+        return self._stage.reader.noisy(rows, positions, self._request)
 
     def _guesses(self, path: Path) -> list[Guess]:
         if path not in self._known:
             drafted = self._drafted.get(path)
             if self._stage.policy.is_merged:
-                self._known[path] = _merged(drafted, self._ngram_guesses(path))
+                self._known[path] = merged(drafted, self._ngram_guesses(path))
             else:
                 self._known[path] = drafted or []
         return self._known[path]
@@ -276,19 +260,3 @@ class _Growth:
 def _after(ngram: NGram, start: Path) -> Guesses:
     """The N-gram's two best guesses after `start` and a path."""
     return lambda path: ngram.guesses((*start, *path))[:2]
-
-
-def _merged(drafted: list[Guess] | None, foreseen: list[Guess]) -> list[Guess]:
-    """One list of both stages' guesses: a mixture, the N-gram's share growing with its confidence.
-
-    A token that both guess is the N-gram's: it spoke first.
-    """
-    if drafted is None or not foreseen:
-        return foreseen if drafted is None else drafted
-    confidence = min(1.0, sum(guess.probability for guess in foreseen))
-    chances = {g.token: (1 - 0.5 * confidence) * g.probability for g in drafted}
-    for guess in foreseen:
-        chances[guess.token] = chances.get(guess.token, 0.0) + 0.5 * guess.probability
-    by_ngram = {guess.token for guess in foreseen}
-    ranked = sorted(chances.items(), key=lambda item: (-item[1], item[0]))
-    return [Guess(t, p, "ngram" if t in by_ngram else "draft") for t, p in ranked]

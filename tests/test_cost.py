@@ -48,8 +48,20 @@ def test_measuring_sees_through_disturbances() -> None:
     """The shortest of several passes, at the widths that the model can take."""
     model = Timed()
     costs = measure(model, lambda: model.now)
-    assert costs.widths == (1, 2, 4, 8, 16)
-    assert costs.seconds == (5, 7, 11, 19, 35)
+    assert costs.widths == (1, 2, 4, 6, 8, 12, 16)
+    assert costs.seconds == (5, 7, 11, 15, 19, 27, 35)
+
+
+def test_what_runs_before_a_pass_is_not_timed() -> None:
+    model = Timed()
+    ran: list[float] = []
+
+    def before() -> None:
+        ran.append(model.now)
+        model.now += 1000
+
+    costs = measure(model, lambda: model.now, (1, 4), 3, before)
+    assert costs.seconds == (5, 11) and len(ran) == 6
 
 
 @pytest.mark.parametrize(

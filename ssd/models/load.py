@@ -12,7 +12,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from ssd.cost import PassCosts, Pricing, default_clock, has_drifted, measure
+from ssd.cost import Pricing, default_clock, measure, one_pass
 from ssd.exact import CANDIDATE_WIDTHS, Numerics, NumericsKind, ProbeResult, probe
 from ssd.model import Pass
 from ssd.models import machine
@@ -23,8 +23,9 @@ from ssd.models.download import Progress, Report
 from ssd.models.families import fingerprint, transformer
 from ssd.models.fetch import default_cache, embedded_target, given_folder
 from ssd.models.hub import hub_folder
-from ssd.models.packed import in_integers, packed, quickened
+from ssd.models.packed import in_integers, packed
 from ssd.models.pairs import PAIRS, PairSpec
+from ssd.models.timing import Stopwatch, cheapest, model_key, pass_costs
 from ssd.models.transformer import Transformer
 from ssd.ngram import KatzTable
 from ssd.text import TextCodec
@@ -33,7 +34,6 @@ PRECISIONS = ("auto", "bf16", "fp32", "fp16", "int8", "int4")
 NUMERICS = ("exact", "fast")
 
 _FEW = 4  # rows, up to which widths are weighed against each other
-_NARROW = (1, 4)  # rows of a draft's pass that its form is chosen for
 _INTEGER_BITS = {"int8": 8, "int4": 4}
 _CAREFUL = 24  # passes at each of them: what they cost is what every plain pass costs
 
@@ -116,10 +116,11 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     draft_folder = _draft_folder(spec, options, report)
     draft, asset = _draft(draft_folder, bare, checkpoint.tensors.get("lm_head.weight"))
     clock = default_clock(device)
-    draft = _cheapest(draft, clock, cache)
+    stopwatch = Stopwatch(clock, one_pass(target), cache, report)
+    draft = cheapest(draft, stopwatch)
     pricing = Pricing(
-        target=_costs(target, clock, cache, report),
-        draft=_costs(draft, clock, cache, report),
+        target=pass_costs(target, stopwatch),
+        draft=pass_costs(draft, stopwatch),
         hope=asset.hope,
         noisy_hope=asset.noisy_hope,
     )
@@ -145,23 +146,6 @@ def _target(checkpoint: Checkpoint, precision: str, device: torch.device) -> Tra
     dtype = choose_dtype(precision, device) if bits is None else torch.float32
     model = transformer(checkpoint.config, checkpoint.tensors, dtype, device)
     return packed(model) if bits is None else in_integers(model, bits)
-
-
-def _cheapest(draft: Transformer, clock: Callable[[], float], cache: Path) -> Transformer:
-    """The draft with the products that take least time for few rows. It need not be exact.
-
-    Its rows guess and decide nothing, so it computes in `fast` numerics.
-    """
-    forms = {"packed": packed, "quickened": quickened}
-
-    def made(name: str) -> Transformer:
-        return forms[name](draft).with_numerics(Numerics("fast"))
-
-    def fresh() -> dict[str, Any]:
-        costs = {name: sum(measure(made(name), clock, _NARROW).seconds) for name in forms}
-        return {"form": min(costs, key=lambda name: costs[name])}
-
-    return made(machine.remembered(cache, "form", _key(draft, "form"), fresh)["form"])
 
 
 def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report) -> Path:
@@ -198,7 +182,7 @@ def _probed(
 
     A small width that takes longer than a larger one is left out: its passes are padded further.
     """
-    name = _key(model, "exact")
+    name = model_key(model, "exact")
 
     def fresh() -> dict[str, Any]:
         result = probe(
@@ -233,35 +217,6 @@ def _lonely_rows(model: Transformer, ids: Sequence[int]) -> Tensor:
     return alone.forward(rows, alone.new_cache(), width)
 
 
-def _costs(
-    model: Transformer, clock: Callable[[], float], cache: Path, report: Report
-) -> PassCosts:
-    """The pass times of `model` on this machine, measured anew when they have drifted."""
-
-    def fresh() -> dict[str, Any]:
-        report(Progress("measuring pass times", 0))
-        costs = measure(model, clock)
-        return {"widths": list(costs.widths), "seconds": list(costs.seconds)}
-
-    name = _key(model, model.numerics.kind, model.numerics.widths)
-    found = machine.remembered(cache, "cost", name, fresh)
-    costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
-    if has_drifted(costs, measure(model, clock, (1, 16))):
-        machine.forget(cache, "cost", name)
-        found = machine.remembered(cache, "cost", name, fresh)
-    return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
-
-
-def _key(model: Transformer, *parts: object) -> str:
-    embedding = model.weights.embedding
-    return machine.key(
-        embedding.device,
-        weights=fingerprint(model.weights),
-        dtype=str(embedding.dtype),
-        parts=parts,
-    )
-
-
 def _description(
     options: Options,
     target: Transformer,
@@ -280,7 +235,7 @@ def _description(
         "precision": options.precision if options.precision in _INTEGER_BITS else dtype,
         "numerics": options.numerics,
         "probe": {
-            "key": _key(target, "exact"),
+            "key": model_key(target, "exact"),
             "widths": list(probed.invariant_widths),
             "is_invariant": probed.is_invariant,
         },

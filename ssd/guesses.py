@@ -1,0 +1,80 @@
+"""From scores to guesses: what a row of the draft's logits expects, and what the N-gram adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ssd import noise
+from ssd.grow import Guess
+from ssd.request import Request
+
+_NGRAM_SHARE = 0.6  # of a mixture, where the N-gram is sure; fits held-out text best
+_NOISY_GUESSES = 64  # scores of a row that are perturbed; the noise rarely lifts a lower one
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Reads a draft's logits as guesses, `num_guesses` a row.
+
+    `head_ids`: what the columns speak of where they are not all ids; `sharpness`: how far to trust
+    perturbed scores.
+    """
+
+    num_guesses: int
+    sharpness: float
+    head_ids: NDArray[np.int64] | None
+
+    def greedy(self, rows: Tensor) -> list[list[Guess]]:
+        """The likeliest next tokens of each of `rows`, `[T, V]`, best first."""
+        rows = rows.float()
+        top = torch.topk(rows, self.num_guesses)
+        chances = torch.exp(top.values - torch.logsumexp(rows, dim=-1, keepdim=True)).tolist()
+        ids = self._ids(top.indices.cpu().numpy()).tolist()
+        return [
+            [Guess(token, chance, "draft") for token, chance in zip(*row, strict=True)]
+            for row in zip(ids, chances, strict=True)
+        ]
+
+    def noisy(self, rows: Tensor, positions: Sequence[int], request: Request) -> list[list[Guess]]:
+        """The likeliest outcomes under the noise that the target will use at `positions`."""
+        sampling = request.sampling
+        num_scores = min(_NOISY_GUESSES, sampling.top_k or _NOISY_GUESSES, rows.shape[1])
+        top = torch.topk(rows, num_scores)
+        scores = top.values.float().cpu().numpy() / np.float32(sampling.temperature)
+        ids = self._ids(top.indices.cpu().numpy())
+        return [
+            self._perturbed(ids[row], scores[row] + noise.gumbel(request.seed, position, ids[row]))
+            for row, position in enumerate(positions)
+        ]
+
+    def _perturbed(self, ids: NDArray[np.int64], perturbed: NDArray[np.float32]) -> list[Guess]:
+        weights = np.exp((perturbed - perturbed.max()) * self.sharpness)
+        best = np.argsort(-weights, kind="stable")[: self.num_guesses]
+        chances = weights[best] / weights.sum()
+        pairs = zip(ids[best].tolist(), chances.tolist(), strict=True)
+        return [Guess(token, chance, "draft") for token, chance in pairs]
+
+    def _ids(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        return columns if self.head_ids is None else self.head_ids[columns]
+
+
+def merged(drafted: list[Guess] | None, foreseen: list[Guess]) -> list[Guess]:
+    """One list of both stages' guesses: a mixture, the N-gram's share growing with its confidence.
+
+    A token that both guess is the N-gram's: it spoke first.
+    """
+    if drafted is None or not foreseen:
+        return foreseen if drafted is None else drafted
+    confidence = min(1.0, sum(guess.probability for guess in foreseen))
+    chances = {g.token: (1 - _NGRAM_SHARE * confidence) * g.probability for g in drafted}
+    for guess in foreseen:
+        chances[guess.token] = chances.get(guess.token, 0.0) + _NGRAM_SHARE * guess.probability
+    by_ngram = {guess.token for guess in foreseen}
+    ranked = sorted(chances.items(), key=lambda item: (-item[1], item[0]))
+    return [Guess(t, p, "ngram" if t in by_ngram else "draft") for t, p in ranked]

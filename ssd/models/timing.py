@@ -1,0 +1,79 @@
+"""How long passes take on this machine, and which form of a draft takes least; both remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssd.cost import WIDTHS, PassCosts, has_drifted, measure
+from ssd.exact import Numerics
+from ssd.models import machine
+from ssd.models.download import Progress, Report
+from ssd.models.families import fingerprint
+from ssd.models.packed import packed, quickened
+from ssd.models.transformer import Transformer
+
+_NARROW = (1, 4)  # rows of a draft's pass that its form is chosen for
+
+
+@dataclass(frozen=True)
+class Stopwatch:
+    """How passes are timed and where that is kept. `before`: what runs ahead of each of them."""
+
+    clock: Callable[[], float]
+    before: Callable[[], object]
+    cache: Path
+    report: Report
+
+    def seconds(self, model: Transformer, widths: Sequence[int] = WIDTHS) -> PassCosts:
+        """The pass times of `model` as a round has them, after a pass of the target."""
+        return measure(model, self.clock, widths, before=self.before)
+
+
+def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
+    """The draft with the products that take least time for few rows. It need not be exact.
+
+    Its rows guess and decide nothing, so it computes in `fast` numerics.
+    """
+    forms = {"packed": packed, "quickened": quickened}
+
+    def made(name: str) -> Transformer:
+        return forms[name](draft).with_numerics(Numerics("fast"))
+
+    def fresh() -> dict[str, Any]:
+        costs = {name: sum(stopwatch.seconds(made(name), _NARROW).seconds) for name in forms}
+        return {"form": min(costs, key=lambda name: costs[name])}
+
+    found = machine.remembered(stopwatch.cache, "form", model_key(draft, "form"), fresh)
+    return made(found["form"])
+
+
+def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
+    """The pass times of `model` on this machine, measured anew when they have drifted."""
+
+    def fresh() -> dict[str, Any]:
+        stopwatch.report(Progress("measuring pass times", 0))
+        costs = stopwatch.seconds(model)
+        return {"widths": list(costs.widths), "seconds": list(costs.seconds)}
+
+    cache = stopwatch.cache
+    name = model_key(model, model.numerics.kind, model.numerics.widths, WIDTHS)
+    found = machine.remembered(cache, "cost", name, fresh)
+    costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
+    if has_drifted(costs, stopwatch.seconds(model, (1, 16))):
+        machine.forget(cache, "cost", name)
+        found = machine.remembered(cache, "cost", name, fresh)
+    return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
+
+
+def model_key(model: Transformer, *parts: object) -> str:
+    """A short name for `model` on this machine, and for `parts`."""
+    embedding = model.weights.embedding
+    return machine.key(
+        embedding.device,
+        weights=fingerprint(model.weights),
+        dtype=str(embedding.dtype),
+        parts=parts,
+    )
