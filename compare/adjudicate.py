@@ -11,8 +11,8 @@ import torch
 
 from compare.hugging_face import load_model
 from compare.near_tie import Arm, Judge, Rows
-from compare.record_file import VerdictRecord
 from compare.records import RunRecord, TreeRecord
+from compare.verdict_record import VerdictRecord
 from ssd.meter import Meter
 from ssd.model import CachedModel
 from ssd.tree import Origin, TokenTree

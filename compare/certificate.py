@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from compare.record_file import VerdictRecord
 from compare.records import Json, RunKey, RunRecord, StepRecord
+from compare.verdict_record import VerdictRecord
 
 Verdict = Literal["IDENTICAL", "NEAR-TIE", "BUG"]
 VERDICTS: tuple[Verdict, ...] = ("IDENTICAL", "NEAR-TIE", "BUG")

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
-from compare.record_file import Line, VerdictRecord
+from compare.record_file import Line
 from compare.records import ORIGINS, Json, RunKey, RunRecord, Seconds, StepRecord
+from compare.verdict_record import VerdictRecord
 
 
 @dataclass(frozen=True)

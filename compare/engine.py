@@ -14,12 +14,12 @@ from compare.job import Job, Lane, LaneEnded, Loading, Outcome, Record, Report, 
 from compare.methods import Bench, Task, recorded
 from compare.metrics import summary
 from compare.naming import Method
-from compare.record_file import VerdictRecord
 from compare.record_words import words_of
 from compare.records import STAGES, RunKey, RunRecord, StepRecord
 from compare.run import verdict_on
 from compare.settings import Settings
 from compare.suites import Prompt, Suite
+from compare.verdict_record import VerdictRecord
 from ssd.events import Finish, Prefill, StageSeconds, Step
 from ssd.lanes import Guessing
 from ssd.models.download import ModelUnavailable, Progress

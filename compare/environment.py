@@ -47,11 +47,15 @@ def is_exact(pair: LoadedPair, options: Options) -> bool:
 
 def options_json(options: Options) -> dict[str, Any]:
     """The options by name, for the record."""
-    data = {name: getattr(options, name) for name in _OPTION_NAMES}
-    return {**data, "model_dir": None if options.model_dir is None else str(options.model_dir)}
+    folders = {name: getattr(options, name) for name in _FOLDERS}
+    return {
+        **{name: getattr(options, name) for name in _OPTION_NAMES},
+        **{name: None if folder is None else str(folder) for name, folder in folders.items()},
+    }
 
 
 _OPTION_NAMES = ("pair", "device", "precision", "numerics", "threads")
+_FOLDERS = ("model_dir", "draft")
 
 
 def options_from_json(data: Mapping[str, Any]) -> Options:
@@ -59,11 +63,12 @@ def options_from_json(data: Mapping[str, Any]) -> Options:
     from ssd.models.load import Options
 
     try:
-        folder = data["model_dir"]
-        return Options(
-            **{name: data[name] for name in _OPTION_NAMES},
-            model_dir=None if folder is None else Path(folder),
-        )
+        named = {name: data[name] for name in _OPTION_NAMES}
+        folders = {name: data.get(name) for name in _FOLDERS}
+        paths: dict[str, Any] = {
+            n: None if path is None else Path(path) for n, path in folders.items()
+        }
+        return Options(**named, **paths)
     except (KeyError, TypeError) as error:
         raise ValueError(f"the options of the record are not known here ({error})") from error
 

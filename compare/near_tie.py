@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compare.certificate import first_difference
-from compare.record_file import VerdictRecord
 from compare.records import RunKey
+from compare.verdict_record import VerdictRecord
 from ssd import noise
 
 if TYPE_CHECKING:

@@ -14,43 +14,10 @@ from typing import Any
 
 from compare.record_details import number as finite
 from compare.records import SCHEMA, Json, RunKey, RunRecord
+from compare.seal import is_broken, is_sealed, sealed
+from compare.verdict_record import VerdictRecord
 
 _LINE_LIMIT_BYTES = 1 << 28
-
-
-@dataclass(frozen=True)
-class VerdictRecord:
-    """The judgement of a run that is not plainly identical, made while the model was at hand.
-
-    `position`: of the first differing token in the answer; `tokens`: the reference's and the
-    method's; `gap`, `error`: how far they lie apart, and the measured numerical error.
-    """
-
-    key: RunKey
-    verdict: str
-    reason: str
-    position: int | None = None
-    tokens: tuple[int, int] | None = None
-    gap: float | None = None
-    error: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The verdict as its line has it."""
-        rest = {name: value for name, value in vars(self).items() if name != "key"}
-        return {"kind": "verdict", **vars(self.key), **rest}
-
-    @classmethod
-    def from_json(cls, data: Json) -> VerdictRecord:
-        """The verdict that `to_json` wrote. Raises ValueError."""
-        try:
-            key = RunKey(data["method"], data["prompt_id"], data["repeat"])
-            names = ("verdict", "reason", "position", "tokens", "gap", "error")
-            values = {name: data[name] for name in names}
-            if values["tokens"] is not None:
-                values["tokens"] = tuple(values["tokens"])
-            return cls(key, **values)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"a verdict without its fields ({error}) was found") from error
 
 
 Line = RunRecord | VerdictRecord
@@ -117,7 +84,7 @@ class RecordWriter:
         self._file.close()
 
     def _write(self, data: Json) -> None:
-        left = memoryview(encoded(data))
+        left = memoryview(encoded(sealed(data)))
         size = len(left)
         try:
             while left:
@@ -176,6 +143,17 @@ class RecordReader:
                     raise ValueError(f"{self.path}, line {number}: the same run for a second time")
                 seen.add(line.key)
             yield line
+
+    def edited(self) -> Iterator[int]:
+        """The numbers of the lines that are not as they were written, by their seals.
+
+        Where the first line has a seal, each has to have one.
+        """
+        must_have = False
+        for number, _, data in self._lines():
+            must_have |= number == 1 and is_sealed(data)
+            if is_broken(data) or (must_have and not is_sealed(data)):
+                yield number
 
     def whole_bytes(self) -> int:
         """The length of the file without a cut last line."""

@@ -11,10 +11,11 @@ from compare.digest import Digests
 from compare.methods import Task
 from compare.metrics import certificate, judges
 from compare.naming import OURS, REFERENCE, base_name
-from compare.record_file import Line, VerdictRecord
+from compare.record_file import Line
 from compare.records import RunKey, RunRecord
 from compare.settings import Settings
 from compare.suites import Prompt, Suite
+from compare.verdict_record import VerdictRecord
 
 if TYPE_CHECKING:
     from ssd.request import Request

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from compare.digest import Digests
 from compare.methods import Task
 from compare.naming import DEFAULT_METHODS, REFERENCE
-from compare.record_file import Line, VerdictRecord
+from compare.record_file import Line
 from compare.records import RunKey, RunRecord
 from compare.run import Judging, Workbench, rotated, verdict_on
 from compare.settings import Settings
 from compare.suites import Prompt
+from compare.verdict_record import VerdictRecord
 
 if TYPE_CHECKING:
     from ssd.request import Request

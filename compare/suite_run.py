@@ -24,9 +24,10 @@ from compare.job import (
     Waiting,
 )
 from compare.lab import Lab
-from compare.record_file import Line, RecordWriter, VerdictRecord
+from compare.record_file import Line, RecordWriter
 from compare.records import RunKey, RunRecord
 from compare.suites import Prompt, Suite
+from compare.verdict_record import VerdictRecord
 
 OverReason = Literal["finished", "stopped", "budget", "refused", "failed"]
 

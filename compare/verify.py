@@ -31,9 +31,10 @@ class Findings:
 
 
 def read_again(reader: RecordReader, environment: dict[str, Any]) -> tuple[Digests, Findings]:
-    """The findings from ids, hashes and the inner agreement of each record."""
+    """The findings from seals, ids, hashes and the inner agreement of each record."""
     digests = Digests()
-    edited = [f"BUG: the environment: {what}" for what in contradictions(environment)]
+    edited = [f"BUG: line {number}: edited since it was written" for number in reader.edited()]
+    edited += [f"BUG: the environment: {what}" for what in contradictions(environment)]
     for line in reader.lines():
         digests.add(line)
         if isinstance(line, RunRecord):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ssd.calibration import UNCALIBRATED, Calibration
 from ssd.cost import Pricing
 from ssd.grow import (
     BEST_CHILD,
@@ -37,7 +38,8 @@ class DraftPolicy:
     `branching`: children considered per node, 1 for a chain. `pricing`: None for a fixed tree of
     `limits`, whatever it costs. `is_merged`: whether the N-gram's guesses enter the target's tree
     too; else they only say which rows of the draft to compute ahead. `num_ahead`: how many such
-    rows a pass may hold. `sharpness`: how far to trust perturbed scores (1 / tau, calibrated).
+    rows a pass may hold.
+    `calibration`: what its guesses' shares are worth.
     """
 
     limits: Limits
@@ -45,7 +47,7 @@ class DraftPolicy:
     pricing: Pricing | None = None
     is_merged: bool = False
     num_ahead: int = 8
-    sharpness: float = 1.0
+    calibration: Calibration = UNCALIBRATED
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class DraftStage:
         self._draft = draft
         self._head_ids = None if head_ids is None else head_ids.cpu().numpy()
         self._policy = policy
-        self.reader = RowReader(policy.branching, policy.sharpness, self._head_ids)
+        self.reader = RowReader(policy.branching, policy.calibration, self._head_ids)
         self._ngram = ngram
         self._meter = meter
         self._witness = witness

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ssd import noise
+from ssd.calibration import Calibration
 from ssd.grow import Guess
 from ssd.request import Request
 
@@ -20,26 +21,21 @@ _NOISY_GUESSES = 64  # scores of a row that are perturbed; the noise rarely lift
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reads a draft's logits as guesses, `num_guesses` a row.
+    """Reads a draft's logits as guesses, `num_guesses` a row, with their calibrated chances.
 
-    `head_ids`: what the columns speak of where they are not all ids; `sharpness`: how far to trust
-    perturbed scores.
+    `head_ids`: what the columns speak of where they are not all ids.
     """
 
     num_guesses: int
-    sharpness: float
+    calibration: Calibration
     head_ids: NDArray[np.int64] | None
 
     def greedy(self, rows: Tensor) -> list[list[Guess]]:
         """The likeliest next tokens of each of `rows`, `[T, V]`, best first."""
         rows = rows.float()
         top = torch.topk(rows, self.num_guesses)
-        chances = torch.exp(top.values - torch.logsumexp(rows, dim=-1, keepdim=True)).tolist()
-        ids = self._ids(top.indices.cpu().numpy()).tolist()
-        return [
-            [Guess(token, chance, "draft") for token, chance in zip(*row, strict=True)]
-            for row in zip(ids, chances, strict=True)
-        ]
+        shares = torch.exp(top.values - torch.logsumexp(rows, dim=-1, keepdim=True))
+        return self._guesses(top.indices.cpu().numpy(), shares.cpu().numpy(), 0.0)
 
     def noisy(self, rows: Tensor, positions: Sequence[int], request: Request) -> list[list[Guess]]:
         """The likeliest outcomes under the noise that the target will use at `positions`."""
@@ -47,18 +43,26 @@ class RowReader:
         num_scores = min(_NOISY_GUESSES, sampling.top_k or _NOISY_GUESSES, rows.shape[1])
         top = torch.topk(rows, num_scores)
         scores = top.values.float().cpu().numpy() / np.float32(sampling.temperature)
-        ids = self._ids(top.indices.cpu().numpy())
-        return [
-            self._perturbed(ids[row], scores[row] + noise.gumbel(request.seed, position, ids[row]))
-            for row, position in enumerate(positions)
-        ]
+        columns = top.indices.cpu().numpy()
+        ids = self._ids(columns)
+        for row, position in enumerate(positions):
+            scores[row] += noise.gumbel(request.seed, position, ids[row])
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        best = np.argsort(-weights, axis=1, kind="stable")[:, : self.num_guesses]
+        shares = np.take_along_axis(weights, best, axis=1) / weights.sum(axis=1, keepdims=True)
+        return self._guesses(
+            np.take_along_axis(columns, best, axis=1), shares, sampling.temperature
+        )
 
-    def _perturbed(self, ids: NDArray[np.int64], perturbed: NDArray[np.float32]) -> list[Guess]:
-        weights = np.exp((perturbed - perturbed.max()) * self.sharpness)
-        best = np.argsort(-weights, kind="stable")[: self.num_guesses]
-        chances = weights[best] / weights.sum()
-        pairs = zip(ids[best].tolist(), chances.tolist(), strict=True)
-        return [Guess(token, chance, "draft") for token, chance in pairs]
+    def _guesses(
+        self, columns: NDArray[np.int64], shares: NDArray[np.float32], temperature: float
+    ) -> list[list[Guess]]:
+        chances = self.calibration.chances(temperature, shares).tolist()
+        ids = self._ids(columns).tolist()
+        return [
+            [Guess(token, chance, "draft") for token, chance in zip(*row, strict=True)]
+            for row in zip(ids, chances, strict=True)
+        ]
 
     def _ids(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         return columns if self.head_ids is None else self.head_ids[columns]

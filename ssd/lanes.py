@@ -147,5 +147,5 @@ def _policy(pair: LoadedPair, method: str, guessing: Guessing) -> DraftPolicy:
         branching=branching,
         pricing=pair.pricing if is_auto else None,
         is_merged=method == "staged" and guessing.sources != "none",
-        sharpness=pair.sharpness,
+        calibration=pair.calibration,
     )

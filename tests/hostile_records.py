@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from compare.digest import Digests
-from compare.record_file import VerdictRecord
 from compare.records import RunKey, RunRecord
+from compare.verdict_record import VerdictRecord
 from tests.records_by_hand import ENVIRONMENT, edited, failed, guessed, plain
 
 HOSTILE = (

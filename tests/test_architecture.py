@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ssd.verify", "ssd.sampling", "ssd.events", "ssd.text", "ssd.grow"),
     ("ssd.meter", "ssd.stop"),
     ("ssd.request", "ssd.model"),
-    ("ssd.proposer", "ssd.cost", "ssd.rules", "ssd.guesses"),
+    ("ssd.proposer", "ssd.cost", "ssd.rules", "ssd.calibration", "ssd.guesses"),
     ("ssd.ngram", "ssd.draft"),
     ("ssd.decode",),
     ("ssd.models",),

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from ssd.calibration import Calibration, CalibrationTable
 from ssd.models.assets import (
     ASSETS,
-    Calibration,
-    CalibrationTable,
     read_card,
     read_draft,
     read_katz,

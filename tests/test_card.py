@@ -13,7 +13,7 @@ RUN = {
 }  # fmt: skip
 CARD = {
     "num_layers": 4, "width": 576, "context_length": 8192, "vocab_size": 49152, "hope": 0.55,
-    "sharpness": 0.9, "training": {**RUN, "start": {**RUN, "corpus": "beef"}, "answer_ids": 99},
+    "training": {**RUN, "start": {**RUN, "corpus": "beef"}, "answer_ids": 99},
     "ngram": {"temperature": 1.5},
     "recipes": [{"recipe": "T = 2", "draft1": 0.3456}],
     "figures": {"HumanEval": {"steady_top1": 0.6789}},

@@ -11,8 +11,8 @@ import pytest
 
 from compare.certificate import certify, contradictions, first_difference, inconsistencies
 from compare.near_tie import Arm, Judge, Rows
-from compare.record_file import VerdictRecord
 from compare.records import RunKey, RunRecord, Seconds
+from compare.verdict_record import VerdictRecord
 from ssd.request import Request
 from ssd.sampling import Sampling
 from tests.records_by_hand import edited, failed, guessed, hashes, plain

@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from compare import cli
-from compare.record_file import Line, RecordWriter, VerdictRecord
+from compare.record_file import Line, RecordWriter
 from compare.records import RunKey, RunRecord
 from compare.run import Plan
 from compare.settings import Settings
+from compare.verdict_record import VerdictRecord
 from tests.command_line import assert_refused, exit_code
 from tests.records_by_hand import ENVIRONMENT, edited, failed, guessed, plain
 from tests.test_run import METHODS, SUITE, FakeBench, FakeCodec

@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 import pytest
 import torch
 
+from ssd.calibration import UNCALIBRATED
 from ssd.cost import PassCosts, Pricing
 from ssd.events import Result, collect
 from ssd.lanes import MAX_NODES, METHODS, Guessing, Sources, Watch, events
@@ -32,7 +33,8 @@ def pair() -> LoadedPair:
         name="tiny", folder=Path(), codec=cast(Any, None),
         target=exact(checkpoint.model(torch.bfloat16)),
         draft=exact(with_draft(checkpoint, 0.2).model(torch.bfloat16)),
-        katz=KATZ, pricing=Pricing(COSTS, PassCosts((1, 64), (0.1, 0.2)), 0.5, 0.5), sharpness=1.0,
+        katz=KATZ, pricing=Pricing(COSTS, PassCosts((1, 64), (0.1, 0.2)), 0.5, 0.5),
+        calibration=UNCALIBRATED,
         clock=time.perf_counter, is_exact=True, description={},
     )  # fmt: skip
 

@@ -14,8 +14,9 @@ import pytest
 
 from compare.digest import Digests
 from compare.record_details import Candidate, InnerPass, StepDetails
-from compare.record_file import RecordReader, RecordWriter, VerdictRecord
+from compare.record_file import RecordReader, RecordWriter
 from compare.records import RunKey, RunRecord
+from compare.verdict_record import VerdictRecord
 from tests.records_by_hand import ENVIRONMENT, edited, failed, guessed, plain
 
 KEY = RunKey("staged", "p", 1)

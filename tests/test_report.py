@@ -16,12 +16,13 @@ import pytest
 from compare import report_words, table
 from compare.digest import Digests
 from compare.metrics import summary
-from compare.record_file import Line, RecordWriter, VerdictRecord
+from compare.record_file import Line, RecordWriter
 from compare.records import RunKey
 from compare.report import report_html
 from compare.report_csv import csv_text
 from compare.report_tables import differences
 from compare.report_words import LANGUAGES, columns, dictionary
+from compare.verdict_record import VerdictRecord
 from tests.command_line import exit_code
 from tests.hostile_records import HOSTILE, HOSTILE_ENVIRONMENT, hostile_digests, hostile_runs
 from tests.records_by_hand import ENVIRONMENT, edited, failed, guessed, hashes, plain

@@ -15,12 +15,13 @@ import pytest
 from compare.lock import MachineLock, machine_lock
 from compare.methods import Task
 from compare.naming import BASELINES, check_methods
-from compare.record_file import Line, VerdictRecord
+from compare.record_file import Line
 from compare.records import RunKey, RunRecord
 from compare.run import Moment, Output, Plan, Runner, problems, rotated
 from compare.settings import Settings
 from compare.soak import SAMPLINGS, Soak, soak_prompts
 from compare.suites import Prompt, Suite
+from compare.verdict_record import VerdictRecord
 from ssd.request import Request
 from tests.records_by_hand import ENVIRONMENT, asked, edited, failed, hashes, plain
 

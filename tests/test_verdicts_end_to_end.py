@@ -20,12 +20,13 @@ from compare.__main__ import main
 from compare.environment import environment
 from compare.methods import Bench, Task, recorded
 from compare.naming import REFERENCE
-from compare.record_file import RecordReader, RecordWriter, VerdictRecord
+from compare.record_file import RecordReader, RecordWriter
 from compare.recorder import PassBytes, Recorder
 from compare.records import RunRecord
 from compare.run import Plan
 from compare.settings import Settings
 from compare.suites import Prompt, Suite
+from compare.verdict_record import VerdictRecord
 from ssd.cache import KVCache
 from ssd.decode import Lane, Rule, decode
 from ssd.exact import Numerics

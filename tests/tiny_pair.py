@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import torch
 
+from ssd.calibration import UNCALIBRATED
 from ssd.cost import PassCosts, Pricing
 from ssd.models.load import LoadedPair
 from tests.test_ngram import KATZ
@@ -56,7 +57,8 @@ def tiny_pair(folder: Path, *, is_exact: bool = True, checkpoint: Tiny | None = 
         name="tiny", folder=folder, codec=cast(Any, LetterCodec()),
         target=exact(checkpoint.model(torch.bfloat16)),
         draft=exact(with_draft(checkpoint, 0.2).model(torch.bfloat16)),
-        katz=KATZ, pricing=Pricing(_COSTS, _DRAFT_COSTS, 0.5, 0.5), sharpness=1.0,
+        katz=KATZ, pricing=Pricing(_COSTS, _DRAFT_COSTS, 0.5, 0.5),
+        calibration=UNCALIBRATED,
         clock=time.perf_counter, is_exact=is_exact,
         description={
             "pair": "tiny", "device": "cpu", "hardware": "here", "threads": 1,

@@ -9,21 +9,24 @@ from pathlib import Path
 from compare.digest import Digests
 from compare.metrics import summary
 from compare.page.shown import Shown, Source
-from compare.record_file import RecordReader, VerdictRecord
+from compare.record_file import RecordReader
 from compare.record_words import Bytewise, words_of
 from compare.records import Json, RunRecord
+from compare.verdict_record import VerdictRecord
 
 
 @dataclass(frozen=True)
 class Opened:
     """A record file that has been read through and found good.
 
-    `prompt_ids`: those of its prompts with a run that did not fail, in the file's order.
+    `prompt_ids`: those of its prompts with a run that did not fail, in the file's order;
+    `is_edited`: a line is not as it was written.
     """
 
     path: Path
     environment: Json
     prompt_ids: tuple[str, ...]
+    is_edited: bool
 
 
 def opened(path: Path) -> Opened:
@@ -35,7 +38,7 @@ def opened(path: Path) -> Opened:
             found[line.key.prompt_id] = None
     if not found:
         raise ValueError("the file has no run that succeeded: there is nothing to show")
-    return Opened(path, reader.environment(), tuple(found))
+    return Opened(path, reader.environment(), tuple(found), any(reader.edited()))
 
 
 def shown_of(
@@ -56,6 +59,7 @@ def shown_of(
         words=words(records),
         source=source,
         name=prompt_id,
+        is_edited=file.is_edited,
     )
 
 

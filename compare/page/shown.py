@@ -10,6 +10,7 @@ from gradio.components import Component
 
 from compare.page.words import Language
 from compare.record_file import encoded, header
+from compare.seal import sealed
 
 Source = Literal["live", "recorded", "imported"]
 Update = Any
@@ -22,7 +23,7 @@ class Shown:
     `environment`, `records`, `verdicts`: the lines of its record file, as `compare run` writes
     them; `summary`: as `compare summary --json` prints it; `words`: what the ids in it say
     (`compare.record_words`); `prompt`: the prompt's text, empty where nobody knows it; `name`: what
-    a recorded run is called.
+    a recorded run is called; `is_edited`: it came from a file whose seals are broken.
     """
 
     environment: Mapping[str, Any]
@@ -33,12 +34,17 @@ class Shown:
     prompt: str = ""
     source: Source = "live"
     name: str = ""
+    is_edited: bool = False
 
     @property
     def lines(self) -> str:
-        """The record file: JSON Lines, the environment first."""
+        """The record file: JSON Lines, the environment first.
+
+        Sealed as `compare run` does, but for what was edited: that must not pass for whole.
+        """
         parts = (header(self.environment), *self.records, *self.verdicts)
-        return b"".join(map(encoded, parts)).decode()
+        whole = parts if self.is_edited else map(sealed, parts)
+        return b"".join(map(encoded, whole)).decode()
 
     def message(self) -> dict[str, Any]:
         """What the browser gets: the record file as text, so that an export is it to the byte."""

@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from ssd.calibration import Calibration
 from ssd.cost import Pricing, default_clock, measure, one_pass
 from ssd.exact import CANDIDATE_WIDTHS, Numerics, NumericsKind, ProbeResult, probe
 from ssd.model import Pass
@@ -79,7 +80,7 @@ class LoadedPair:
     draft: Transformer
     katz: KatzTable | None
     pricing: Pricing
-    sharpness: float
+    calibration: Calibration
     clock: Callable[[], float]
     is_exact: bool
     description: dict[str, Any]
@@ -133,7 +134,7 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
         draft=draft,
         katz=read_katz(draft_folder),
         pricing=pricing,
-        sharpness=asset.sharpness,
+        calibration=asset.calibration,
         clock=clock,
         is_exact=is_exact,
         description=_description(options, target, draft, probed, pricing),

@@ -16,18 +16,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ssd import noise
+from ssd.calibration import Calibration, CalibrationTable
 from ssd.model import Pass
-from ssd.models.assets import Calibration, CalibrationTable
 from ssd.models.transformer import Transformer
 from ssd.ngram import LONGEST_MATCH, ContextMatches
 
-_SHARPNESS = tuple(round(0.3 + 0.1 * step, 1) for step in range(18))
 _TOP_K = 50  # ids that the target may choose when sampling
 _NUM_SCORES = 64  # of the draft's best that are perturbed
 _NUM_RANKS = 4
 _EDGES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 _PRIOR_WEIGHT = 4.0
-_LEAST = 1e-3  # the chance of a choice that the draft's best scores lack
 
 Document = tuple[Sequence[int], int]
 
@@ -113,38 +111,11 @@ def _places(
     return (*(t.numpy() for t in tensors), positions, np.full(len(positions), number))
 
 
-@dataclass(frozen=True)
-class NoisyFigures:
-    """`agreement`: how often the draft's best perturbed score is the target's noisy choice.
-
-    `log_chance`: the mean log chance of that choice for each sharpness tried.
-    """
-
-    agreement: float
-    log_chance: dict[float, float]
-
-    @property
-    def sharpness(self) -> float:
-        """The sharpness under which the target's choices were likeliest."""
-        return max(self.log_chance, key=lambda factor: self.log_chance[factor])
-
-
-def noisy_figures(places: Places, temperature: float = 1.0) -> NoisyFigures:
-    """The draft against the target's noisy choices, top-k 50.
-
-    A choice that the draft's best scores lack counts as a chance of one in a thousand.
-    """
+def noisy_agreement(places: Places, temperature: float = 1.0) -> float:
+    """How often the draft's best perturbed score is the target's noisy choice, top-k 50."""
     perturbed, choices = places.perturbed(temperature)
-    is_choice = places.ids == choices[:, None]
     first = np.take_along_axis(places.ids, perturbed.argmax(1)[:, None], axis=1)[:, 0]
-    centred = perturbed - perturbed.max(1, keepdims=True)
-    log_chance = {}
-    for factor in _SHARPNESS:
-        scaled = centred * factor
-        log_law = scaled - np.log(np.exp(scaled).sum(1, keepdims=True))
-        best = np.where(is_choice, log_law, -np.inf).max(1)
-        log_chance[factor] = float(np.maximum(best, np.log(_LEAST)).mean())
-    return NoisyFigures(float((first == choices).mean()), log_chance)
+    return float((first == choices).mean())
 
 
 def calibration(places: Places, temperatures: Sequence[float]) -> Calibration:

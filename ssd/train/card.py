@@ -58,7 +58,6 @@ def _shape(card: Mapping[str, Any]) -> str:
         ("ids of the target", card["vocab_size"]),
         ("first guess right, greedy, expected on new text", card["hope"]),
         ("the same at temperature 1", card.get("noisy_hope")),
-        ("sharpness of perturbed scores", card["sharpness"]),
     ]
     if "head" in card:
         rows.insert(

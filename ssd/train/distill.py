@@ -214,7 +214,6 @@ class Trainer:
             "width": config.hidden_size,
             "vocab_size": config.vocab_size,
             "hope": round(figures.top1, 3),
-            "sharpness": 1.0,
             "training": {
                 "target": material.target.name,
                 "corpus": material.corpus.digest,

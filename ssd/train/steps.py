@@ -141,13 +141,12 @@ def calibrate(args: argparse.Namespace) -> int:
     target, small = _models(args)
     few = documents[:: max(1, len(documents) // args.documents)]
     places = calibration.Places.of(target, small, few)
-    noisy = calibration.noisy_figures(places)
+    noisy = calibration.noisy_agreement(places)
     found = {
         "agreement": round(places.agreement, 3),
-        "noisy_agreement": round(noisy.agreement, 3),
+        "noisy_agreement": round(noisy, 3),
         "hope": round(_NEW_TEXT * places.agreement, 3),
-        "noisy_hope": round(_NEW_TEXT * noisy.agreement, 3),
-        "sharpness": noisy.sharpness,
+        "noisy_hope": round(_NEW_TEXT * noisy, 3),
         "calibration": calibration.calibration(places, _TEMPERATURES).as_json(),
     }
     update_card(args.out, found)
