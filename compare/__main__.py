@@ -1,4 +1,4 @@
-"""`python -m compare run | summary | verify | bench | ablate | soak`."""
+"""`python -m compare run | summary | verify | fidelity | diff | report | bench | ablate | soak`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from compare import cli, cli_bench, cli_checks, cli_files
+from compare import cli, cli_bench, cli_checks, cli_files, cli_soak
 from compare.naming import DEFAULT_METHODS
 from ssd.commands import Parser, add_shared_options, run_command
 
@@ -48,6 +48,14 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--model-dir", type=Path, metavar="DIR")
     verify.set_defaults(run=cli_checks.verify)
 
+    fidelity = commands.add_parser(
+        "fidelity", help="how near the precision of a record file stays to the published weights"
+    )
+    fidelity.add_argument("file", type=Path, metavar="RUN.jsonl")
+    fidelity.add_argument("--model-dir", type=Path, metavar="DIR")
+    fidelity.add_argument("--json", action="store_true")
+    fidelity.set_defaults(run=cli_checks.fidelity)
+
     diff = commands.add_parser("diff", help="two record files side by side")
     diff.add_argument("first", type=Path, metavar="A.jsonl")
     diff.add_argument("second", type=Path, metavar="B.jsonl")
@@ -60,11 +68,13 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--language", choices=("en", "zh-CN"), default="en")
     report.set_defaults(run=cli_files.report)
 
-    soak = commands.add_parser("soak", help="compare many tokens over varied prompts and settings")
-    soak.add_argument("--tokens", type=_whole, default=10_000, metavar="N")
+    soak = commands.add_parser("soak", help="many tokens or runs over varied prompts and settings")
+    how_many = soak.add_mutually_exclusive_group()
+    how_many.add_argument("--tokens", type=_whole, metavar="N", help="default 10000")
+    how_many.add_argument("--runs", type=_whole, metavar="N", help="runs of the lab; memory too")
     soak.add_argument("--out", type=Path, metavar="RUN.jsonl")
     add_shared_options(soak)
-    soak.set_defaults(run=cli_checks.soak)
+    soak.set_defaults(run=cli_soak.soak)
     _add_benches(commands)
     return parser
 

@@ -65,10 +65,13 @@ def _origins(tree: TreeRecord) -> tuple[Origin, ...]:
 
 
 class Float64:
-    """Logits of the target with its weights as they are, computed in float64 by transformers."""
+    """Logits of the target computed in float64 by transformers.
 
-    def __init__(self, pair: LoadedPair) -> None:
-        self._pair = pair
+    `dtype`: what its weights are rounded to before, the pair's own where None.
+    """
+
+    def __init__(self, pair: LoadedPair, dtype: torch.dtype | None = None) -> None:
+        self._pair, self._dtype = pair, pair.dtype if dtype is None else dtype
 
     def __call__(self, ids: Sequence[int]) -> Rows:
         """Logits after each of `ids`, `[T, V]`."""
@@ -80,4 +83,4 @@ class Float64:
     @cached_property
     def _model(self) -> Any:
         # On the CPU, where float64 is whole and fast enough.
-        return load_model(self._pair.folder, self._pair.dtype, "eager").double()
+        return load_model(self._pair.folder, self._dtype, "eager").double()

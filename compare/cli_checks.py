@@ -1,22 +1,24 @@
-"""The commands `verify` and `soak`: is what the lab says true?"""
+"""The commands `verify` and `fidelity`: is what a record file says true?"""
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from compare import suites
 from compare import verify as checks
-from compare.console import alone, check_out, check_varied, load, say, settings_from
-from compare.environment import environment, options_from_json
+from compare.console import alone, load, say
+from compare.environment import options_from_json
+from compare.fidelity import Fidelity, of_records
 from compare.methods import Bench
-from compare.naming import DEFAULT_METHODS
-from compare.record_file import RecordReader, RecordWriter
-from compare.records import RunKey
-from compare.soak import Soak, SoakState, soak_prompts
-from ssd import commands
-from ssd.commands import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from compare.metrics import judges
+from compare.record_file import RecordReader
+from compare.records import RunKey, RunRecord
+from ssd.commands import EXIT_BUG, EXIT_FAILED, EXIT_OK
+
+if TYPE_CHECKING:
+    from ssd.models.load import LoadedPair
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -41,20 +43,13 @@ def _verify_with_model(
 ) -> Iterator[str]:
     from compare.adjudicate import Adjudicator
 
-    model_dir = args.model_dir or header["options"]["model_dir"]
-    options = options_from_json({**header["options"], "model_dir": model_dir})
     reader = RecordReader(args.file)
     with alone():
-        pair = load(options)
-        here, there = pair.description, header["pair"]
-        if here["weights"]["target"] != there["weights"]["target"]:
-            raise ValueError(
-                f"{args.file} was made with another target model: give its folder with --model-dir"
-            )
+        pair = _same_pair(args, header)
         tools = checks.Tools(
             Bench(pair),
             Adjudicator.of(pair),
-            has_same_bits=here["probe"]["key"] == there["probe"]["key"],
+            has_same_bits=pair.description["probe"]["key"] == header["pair"]["probe"]["key"],
         )
         yield from checks.judged_again(reader, claims, header, tools)
         if args.replay:
@@ -64,44 +59,44 @@ def _verify_with_model(
                     yield difference
 
 
-def soak(args: argparse.Namespace) -> int:
-    """`compare soak`: the exit code. Raises ValueError for what it refuses."""
-    if args.tokens < 1:
-        raise ValueError(f"--tokens must be 1 or more, got {args.tokens}")
-    commands.check(args)
-    settings = settings_from(args)
-    sampling = ("temperature", "top_k", "top_p", "repetition_penalty")
-    check_varied(args, sampling, "soak varies the sampling itself")
-    if args.out is not None:
-        check_out(args.out, may_exist=False)
-    options, suite = commands.options_from(args), suites.load_suite("quick", lambda progress: None)
+def _same_pair(args: argparse.Namespace, header: dict[str, Any]) -> LoadedPair:
+    """The pair that the file's runs had. Raises ValueError where its target is another here."""
+    model_dir = args.model_dir or header["options"]["model_dir"]
+    pair = load(options_from_json({**header["options"], "model_dir": model_dir}))
+    if pair.description["weights"]["target"] != header["pair"]["weights"]["target"]:
+        raise ValueError(
+            f"{args.file} was made with another target model: give its folder with --model-dir"
+        )
+    return pair
+
+
+def fidelity(args: argparse.Namespace) -> int:
+    """`compare fidelity`: the exit code. Raises ValueError for a file it cannot read."""
+    import torch
+
+    from compare.adjudicate import Float64, replayed_rows
+
+    reader, total = RecordReader(args.file, say), Fidelity()
+    header = reader.environment()
+    ours = (
+        line
+        for line in reader.lines()
+        if isinstance(line, RunRecord) and judges(header, line.key.method)
+    )
     with alone():
-        from compare.adjudicate import Adjudicator
-
-        pair = load(options)
-        told: dict[str, Any] = {name: {} for name in DEFAULT_METHODS}
-        header = environment(pair, options, settings, suite, told)
-        header["suite"] = {**header["suite"], "name": "soak"}
-        writer = None if args.out is None else RecordWriter.create(args.out, header)
-        work = Soak(Bench(pair), Adjudicator.of(pair), pair.codec, settings, header)
-        append = (lambda line: None) if writer is None else writer.append
-        return _soaked(work.run(soak_prompts(suite.prompts), args.tokens, append), args.tokens)
-
-
-def _soaked(states: Iterator[SoakState], num_tokens: int) -> int:
-    """The exit code of a soak, after words on its way and its end."""
-    state, code = SoakState(), None
-    try:
-        for state in states:
-            say(f"{state.tokens} of {num_tokens} tokens, {state.differing} differing ids")
-            for sentence in state.words:
-                print(sentence)
-    except KeyboardInterrupt:
-        code = EXIT_INTERRUPTED
-    end = "compared" if code is None else "compared until it was stopped"
-    print(f"{state.tokens} tokens of {state.runs} prompts {end}: {state.differing} differing ids")
-    if code is not None:
-        return code
-    if state.bugs:
-        return EXIT_BUG
-    return EXIT_FAILED if state.failures else EXIT_OK
+        pair = _same_pair(args, header)
+        reference = Float64(pair, torch.float32)
+        for found in of_records(ours, lambda run: replayed_rows(pair.target, run), reference):
+            total += found
+            say(f"{total.tokens} tokens, {total.agreeing} with the same choice")
+    figures = total.to_json()
+    if args.json:
+        print(json.dumps(figures))
+    else:
+        print(
+            f"{header['pair']['precision']} against the published weights in float64, on "
+            f"{figures['tokens']} tokens of the answers: the same choice on "
+            f"{figures['agreement']:.2%}, perplexity {figures['perplexity']:.3f} against "
+            f"{figures['reference_perplexity']:.3f}"
+        )
+    return EXIT_OK
