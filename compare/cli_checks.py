@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compare import verify as checks
@@ -60,9 +61,16 @@ def _verify_with_model(
 
 
 def _same_pair(args: argparse.Namespace, header: dict[str, Any]) -> LoadedPair:
-    """The pair that the file's runs had. Raises ValueError where its target is another here."""
-    model_dir = args.model_dir or header["options"]["model_dir"]
-    pair = load(options_from_json({**header["options"], "model_dir": model_dir}))
+    """The pair that the file's runs had. Raises ValueError where its target is another here.
+
+    Its draft too, where the folder is there: it may guess otherwise, and decides no text.
+    """
+    options = options_from_json(header["options"])
+    if args.model_dir is not None:
+        options = replace(options, model_dir=args.model_dir)
+    if options.draft is not None and not options.draft.is_dir():
+        options = replace(options, draft=None)
+    pair = load(options)
     if pair.description["weights"]["target"] != header["pair"]["weights"]["target"]:
         raise ValueError(
             f"{args.file} was made with another target model: give its folder with --model-dir"

@@ -14,7 +14,7 @@ from typing import Any
 
 from compare.record_details import number as finite
 from compare.records import SCHEMA, Json, RunKey, RunRecord
-from compare.seal import is_broken, is_sealed, sealed
+from compare.seal import Seals, is_broken, is_sealed, sealed
 from compare.verdict_record import VerdictRecord
 
 _LINE_LIMIT_BYTES = 1 << 28
@@ -154,6 +154,12 @@ class RecordReader:
             must_have |= number == 1 and is_sealed(data)
             if is_broken(data) or (must_have and not is_sealed(data)):
                 yield number
+
+    def seals(self) -> Seals:
+        """Whether the file's lines are as they were written, as far as seals say."""
+        if any(self.edited()):
+            return "broken"
+        return "whole" if is_sealed(self.environment()) else "absent"
 
     def whole_bytes(self) -> int:
         """The length of the file without a cut last line."""

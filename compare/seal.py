@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Literal
 
 from compare.records import Json
 
+Seals = Literal["whole", "absent", "broken"]
+"""Of a file: every line sealed, none of them, or some not as they were written."""
+
 _NAME = "seal"
+_BROKEN = "broken"
 
 
 def sealed(data: Json) -> dict[str, Any]:
@@ -29,8 +33,17 @@ def is_broken(data: Json) -> bool:
     return is_sealed(data) and data[_NAME] != _seal(data)
 
 
+def broken(data: Json) -> dict[str, Any]:
+    """`data` with a seal that is not of what it holds."""
+    return {**data, _NAME: _BROKEN}
+
+
+def bare(data: Json) -> dict[str, Any]:
+    """`data` without a seal."""
+    return {name: value for name, value in data.items() if name != _NAME}
+
+
 def _seal(data: Json) -> str:
     """BLAKE2b-64 in hex of the data's JSON with sorted names, in ASCII."""
-    bare = {name: value for name, value in data.items() if name != _NAME}
-    text = json.dumps(bare, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(bare(data), sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

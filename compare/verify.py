@@ -32,8 +32,8 @@ class Findings:
 
 def read_again(reader: RecordReader, environment: dict[str, Any]) -> tuple[Digests, Findings]:
     """The findings from seals, ids, hashes and the inner agreement of each record."""
-    digests = Digests()
-    edited = [f"BUG: line {number}: edited since it was written" for number in reader.edited()]
+    digests, seals = Digests(), RecordReader(reader.path)  # which warns of a cut line once
+    edited = [f"BUG: line {n}: edited since it was written" for n in seals.edited()]
     edited += [f"BUG: the environment: {what}" for what in contradictions(environment)]
     for line in reader.lines():
         digests.add(line)

@@ -17,8 +17,9 @@ class CalibrationTable:
     `chances[r][b]`: of the guess of rank `r` (0 is the best) whose share lay in bucket `b`. Bucket
     `b` reaches from `edges[b - 1]` (included; 0 for the first) to below `edges[b]` (1 for the
     last). Greedy, a guess's share is the draft's softmax chance of it, and ranks are by that; when
-    sampling, it is its weight in the softmax of score / temperature + noise over the draft's 64
-    best scores, and ranks are by perturbed score. In a row chances never fall.
+    sampling, it is its weight in the softmax of score / temperature + noise over the draft's best
+    scores (`ssd.guesses.NOISY_SCORES`, or top-k where that is less), and ranks are by perturbed
+    score. In a row chances never fall.
     """
 
     temperature: float

@@ -37,9 +37,8 @@ class DraftPolicy:
 
     `branching`: children considered per node, 1 for a chain. `pricing`: None for a fixed tree of
     `limits`, whatever it costs. `is_merged`: whether the N-gram's guesses enter the target's tree
-    too; else they only say which rows of the draft to compute ahead. `num_ahead`: how many such
-    rows a pass may hold.
-    `calibration`: what its guesses' shares are worth.
+    too; else they only say which rows of the draft to compute ahead. `num_ahead`: how many of those
+    a pass may hold without a price. `calibration`: what its guesses' shares are worth.
     """
 
     limits: Limits
@@ -86,7 +85,7 @@ class DraftStage:
         self._draft = draft
         self._head_ids = None if head_ids is None else head_ids.cpu().numpy()
         self._policy = policy
-        self.reader = RowReader(policy.branching, policy.calibration, self._head_ids)
+        self._reader = RowReader(policy.branching, policy.calibration, self._head_ids)
         self._ngram = ngram
         self._meter = meter
         self._witness = witness
@@ -133,6 +132,11 @@ class DraftStage:
         return logits
 
     @property
+    def reader(self) -> RowReader:
+        """What turns rows into guesses."""
+        return self._reader
+
+    @property
     def policy(self) -> DraftPolicy:
         """How this stage guesses."""
         return self._policy
@@ -167,15 +171,14 @@ class _Growth:
         while True:
             candidates = grow(self._guesses, self._limits)
             if pricing is None:
-                unread = self._unread(candidates)
-                rows = self._with_foresight(unread)
+                rows = self._with_foresight(self._unread(candidates))
             else:
                 price = best_size(candidates, pricing.target.at, self._spent_s)
                 candidates = candidates[: price.num_nodes]
-                unread = rows = self._worth_a_pass(candidates, price, pricing)
-            if not unread:
+                rows = self._worth_a_pass(candidates, price, pricing)
+            if not rows:
                 return candidates
-            self._read(rows, unread)
+            self._read(rows)
 
     def _unread(self, candidates: list[Candidate]) -> list[Path]:
         """The paths whose children, once read, might replace one of the candidates."""
@@ -227,8 +230,10 @@ class _Growth:
                         paths[path] = None
         return sorted(paths, key=len)
 
-    def _read(self, paths: list[Path], wanted: list[Path]) -> None:
+    def _read(self, paths: list[Path]) -> None:
+        """Read rows in one pass; those below a row that is not read yet the N-gram foresaw."""
         pricing = self._stage.policy.pricing
+        wanted = [path for path in paths if not path or path[:-1] in self._drafted]
         rows = self._stage.rows(paths, wanted, self._number, self._context[-1])
         if pricing is not None:
             self._spent_s += pricing.draft.at(len(paths))

@@ -16,7 +16,7 @@ from ssd.grow import Guess
 from ssd.request import Request
 
 _NGRAM_SHARE = 0.6  # of a mixture, where the N-gram is sure; fits held-out text best
-_NOISY_GUESSES = 64  # scores of a row that are perturbed; the noise rarely lifts a lower one
+NOISY_SCORES = 64  # of a row that are perturbed; the noise rarely lifts a lower one
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RowReader:
     def noisy(self, rows: Tensor, positions: Sequence[int], request: Request) -> list[list[Guess]]:
         """The likeliest outcomes under the noise that the target will use at `positions`."""
         sampling = request.sampling
-        num_scores = min(_NOISY_GUESSES, sampling.top_k or _NOISY_GUESSES, rows.shape[1])
+        num_scores = min(NOISY_SCORES, sampling.top_k or NOISY_SCORES, rows.shape[1])
         top = torch.topk(rows, num_scores)
         scores = top.values.float().cpu().numpy() / np.float32(sampling.temperature)
         columns = top.indices.cpu().numpy()

@@ -96,6 +96,19 @@ def test_a_cut_last_line_is_made_again(asked: list[str], tmp_path: Path) -> None
     assert _ids(path) == ids
 
 
+def test_a_file_of_an_earlier_version_is_gone_on_with(asked: list[str], tmp_path: Path) -> None:
+    """Its options lack what there was not yet, and its lines have no seals."""
+    path = tmp_path / "run.jsonl"
+    assert main([*asked, "--out", str(path)]) == 0
+    ids, lines = _ids(path), [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    del lines[0]["options"]["draft"]
+    for line in lines:
+        del line["seal"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines[:-2]), "utf-8")
+    assert main([*asked, "--out", str(path), "--resume"]) == 0
+    assert _ids(path) == ids and RecordReader(path).seals() == "absent"
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [

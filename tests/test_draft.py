@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from ssd import noise
+from ssd.calibration import UNCALIBRATED, Calibration, CalibrationTable
 from ssd.cost import PassCosts, Pricing
 from ssd.decode import decode
 from ssd.draft import DraftPass, DraftPolicy, DraftStage
@@ -23,7 +24,7 @@ from ssd.sampling import Sampling
 from ssd.stop import Stop
 from ssd.tree import TokenTree
 from tests.reference.tree import all_paths
-from tests.test_ngram import random_text
+from tests.test_ngram import KATZ, random_text
 from tests.tiny import FAMILIES, exact, tiny, with_draft
 from tests.toy import Markov, ToyModel, lane_of
 
@@ -49,6 +50,15 @@ def proposed(
     return tree, meter.passes["draft"] - before
 
 
+# Chances in coarse steps, which a later rank may exceed, as measured ones do.
+STEPS = Calibration(
+    tuple(
+        CalibrationTable(temperature, (0.2, 0.6), ((0.1, 0.3, 0.8), (0.2, 0.5, 0.6)))
+        for temperature in (0.0, 1.0)
+    )
+)
+
+
 def test_the_ngram_saves_passes_and_never_changes_the_tree() -> None:
     """1,200 random toys, contexts, sizes and samplings; ties among the draft's logits included."""
     rng = random.Random(0)
@@ -59,7 +69,12 @@ def test_the_ngram_saves_passes_and_never_changes_the_tree() -> None:
         model = kind(case, vocab_size=9, levels=levels, max_width=64, scale=rng.choice([3.0, 12.0]))
         context = random_text(rng, rng.randint(1, 40), 9)
         limits = Limits(rng.randint(0, 24), rng.randint(0, 8))
-        policy = DraftPolicy(limits, branching=rng.randint(1, 4), num_ahead=rng.choice([2, 8]))
+        policy = DraftPolicy(
+            limits,
+            branching=rng.randint(1, 4),
+            num_ahead=rng.choice([2, 8]),
+            calibration=rng.choice([UNCALIBRATED, STEPS]),
+        )
         for sampling in SAMPLINGS:
             request = Request(tuple(context), sampling, seed=case)
             depth = rng.choice([100, 3])
@@ -194,6 +209,23 @@ def test_under_a_price_the_tree_is_a_beginning_of_the_best(sampling: Sampling) -
             assert len(tree) <= 21 and max(tree.depths) <= 6 and passes <= 6
             if draft.seconds[0] == 10.0 and not is_helped:
                 assert len(tree) == 1 and passes == 0, "no pass is worth ten of the target's"
+
+
+@pytest.mark.parametrize(("wide", "most"), [(0.01, 5), (90.0, 1)])
+def test_a_pass_reads_the_rows_that_are_worth_it(wide: float, most: int) -> None:
+    """Several where a row more costs nothing, one where a second makes the pass dear."""
+    model, meter, widths = Markov(1, vocab_size=9, max_width=64), Meter(), list[int]()
+    draft = PassCosts((1, 2, 64), (0.01, wide, wide))
+    pricing = Pricing(PassCosts((1, 64), (1.0, 1.0)), draft, hope=0.9, noisy_hope=0.9)
+    policy = DraftPolicy(Limits(20, 6), pricing=pricing, is_merged=True)
+    stage = DraftStage(
+        CachedModel(model, "draft", meter), None, policy, NGram(KATZ), meter,
+        lambda read: widths.append(len(read.paths)),
+    )  # fmt: skip
+    for seed in range(20):
+        context = random_text(random.Random(seed), 30, 9)
+        stage.propose(context, Request(tuple(context)), 6)
+    assert widths and max(widths) >= most if most > 1 else set(widths) == {1}
 
 
 def test_a_merged_tree_credits_the_ngram() -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 import pytest
 import torch
 
-from ssd.calibration import UNCALIBRATED
+from ssd.calibration import UNCALIBRATED, Calibration, CalibrationTable
 from ssd.cost import PassCosts, Pricing
 from ssd.events import Result, collect
 from ssd.lanes import MAX_NODES, METHODS, Guessing, Sources, Watch, events
@@ -64,6 +64,16 @@ def test_all_methods_say_the_same(pair: LoadedPair, sampling: Sampling, guessing
             continue  # equal in law only
         found = run(pair, method, guessing, request, plain.tokens)
         assert (found.tokens, found.finish_reason) == (plain.tokens, "length"), method
+
+
+def test_what_a_guess_is_worth_is_the_pairs_calibration(pair: LoadedPair) -> None:
+    """Where guesses are known to be worthless, a priced lane makes none."""
+    worthless = CalibrationTable(0.0, (0.5,), ((0.001, 0.001),))
+    told = replace(pair, calibration=Calibration((worthless,)))
+    request = Request(PROMPT, Sampling(), 5, Stop(30))
+    for each, is_guessing in ((pair, True), (told, False)):
+        found = run(each, "speculative", Guessing(), request)
+        assert (max(len(step.tree) for step in found.steps) > 1) is is_guessing
 
 
 def test_sizes_are_what_was_asked_for(pair: LoadedPair) -> None:

@@ -60,6 +60,12 @@ RACE: dict[str, tuple[str, str]] = {
         "Imported record, prompt {name}: {machine}, {date}, {versions}, commit {commit}.",
         "导入的记录，提示词 {name}：{machine}，{date}，{versions}，提交 {commit}。",
     ),
+    "edited": (
+        "A record that was edited since it was written, so nothing it says is sure; prompt {name}: "
+        "{machine}, {date}, {versions}, commit {commit}.",
+        "这份记录在写成之后被改动过，其内容不可信；提示词 {name}："
+        "{machine}，{date}，{versions}，提交 {commit}。",
+    ),
     "file": (
         "Replay of a run: {machine}, {date}, {versions}, commit {commit}.",
         "一次运行的重放：{machine}，{date}，{versions}，提交 {commit}。",

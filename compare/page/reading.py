@@ -12,6 +12,7 @@ from compare.page.shown import Shown, Source
 from compare.record_file import RecordReader
 from compare.record_words import Bytewise, words_of
 from compare.records import Json, RunRecord
+from compare.seal import Seals
 from compare.verdict_record import VerdictRecord
 
 
@@ -19,14 +20,13 @@ from compare.verdict_record import VerdictRecord
 class Opened:
     """A record file that has been read through and found good.
 
-    `prompt_ids`: those of its prompts with a run that did not fail, in the file's order;
-    `is_edited`: a line is not as it was written.
+    `prompt_ids`: those of its prompts with a run that did not fail, in the file's order.
     """
 
     path: Path
     environment: Json
     prompt_ids: tuple[str, ...]
-    is_edited: bool
+    seals: Seals
 
 
 def opened(path: Path) -> Opened:
@@ -38,7 +38,7 @@ def opened(path: Path) -> Opened:
             found[line.key.prompt_id] = None
     if not found:
         raise ValueError("the file has no run that succeeded: there is nothing to show")
-    return Opened(path, reader.environment(), tuple(found), any(reader.edited()))
+    return Opened(path, reader.environment(), tuple(found), reader.seals())
 
 
 def shown_of(
@@ -59,7 +59,7 @@ def shown_of(
         words=words(records),
         source=source,
         name=prompt_id,
-        is_edited=file.is_edited,
+        seals=file.seals,
     )
 
 

@@ -10,7 +10,7 @@ from gradio.components import Component
 
 from compare.page.words import Language
 from compare.record_file import encoded, header
-from compare.seal import sealed
+from compare.seal import Seals, bare, broken, sealed
 
 Source = Literal["live", "recorded", "imported"]
 Update = Any
@@ -23,7 +23,7 @@ class Shown:
     `environment`, `records`, `verdicts`: the lines of its record file, as `compare run` writes
     them; `summary`: as `compare summary --json` prints it; `words`: what the ids in it say
     (`compare.record_words`); `prompt`: the prompt's text, empty where nobody knows it; `name`: what
-    a recorded run is called; `is_edited`: it came from a file whose seals are broken.
+    a recorded run is called; `seals`: those of the file that it came from.
     """
 
     environment: Mapping[str, Any]
@@ -34,23 +34,31 @@ class Shown:
     prompt: str = ""
     source: Source = "live"
     name: str = ""
-    is_edited: bool = False
+    seals: Seals = "whole"
 
     @property
     def lines(self) -> str:
         """The record file: JSON Lines, the environment first.
 
-        Sealed as `compare run` does, but for what was edited: that must not pass for whole.
+        Sealed as `compare run` does, unless it came from a file that was not: what was edited, or
+        may have been, must not pass for whole.
         """
-        parts = (header(self.environment), *self.records, *self.verdicts)
-        whole = parts if self.is_edited else map(sealed, parts)
-        return b"".join(map(encoded, whole)).decode()
+        first, rest = header(self.environment), (*self.records, *self.verdicts)
+        match self.seals:
+            case "whole":
+                parts = [sealed(first), *map(sealed, rest)]
+            case "absent":
+                parts = [bare(first), *map(bare, rest)]
+            case "broken":
+                parts = [broken(first), *map(bare, rest)]
+        return b"".join(map(encoded, parts)).decode()
 
     def message(self) -> dict[str, Any]:
         """What the browser gets: the record file as text, so that an export is it to the byte."""
         return {
             "type": "shown",
             "source": self.source,
+            "seals": self.seals,
             "name": self.name,
             "prompt": self.prompt,
             "lines": self.lines,

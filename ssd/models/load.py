@@ -117,7 +117,7 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     draft_folder = _draft_folder(spec, options, report)
     draft, asset = _draft(draft_folder, bare, checkpoint.tensors.get("lm_head.weight"))
     clock = default_clock(device)
-    stopwatch = Stopwatch(clock, one_pass(target), cache, report)
+    stopwatch = Stopwatch(clock, one_pass(target), model_key(target), cache, report)
     draft = cheapest(draft, stopwatch)
     pricing = Pricing(
         target=pass_costs(target, stopwatch),
@@ -199,13 +199,13 @@ def _probed(
         return model.with_numerics(Numerics(kind, CANDIDATE_WIDTHS)), result
     exact = model.with_numerics(Numerics(kind, result.invariant_widths))
 
-    def cheapest() -> dict[str, Any]:
+    def affordable() -> dict[str, Any]:
         few = tuple(width for width in result.invariant_widths if width <= _FEW)
         clock = default_clock(model.weights.embedding.device)
         slow = measure(exact, clock, few, _CAREFUL).overpriced
         return {"widths": [width for width in result.invariant_widths if width not in slow]}
 
-    found = machine.remembered(cache, "widths", name, cheapest)
+    found = machine.remembered(cache, "widths", name, affordable)
     return model.with_numerics(Numerics(kind, tuple(found["widths"]))), result
 
 

@@ -20,10 +20,14 @@ _NARROW = (1, 4)  # rows of a draft's pass that its form is chosen for
 
 @dataclass(frozen=True)
 class Stopwatch:
-    """How passes are timed and where that is kept. `before`: what runs ahead of each of them."""
+    """How passes are timed and where that is kept.
+
+    `before`: what runs ahead of each of them; `beside`: the name of the model that it is of.
+    """
 
     clock: Callable[[], float]
     before: Callable[[], object]
+    beside: str
     cache: Path
     report: Report
 
@@ -46,7 +50,9 @@ def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
         costs = {name: sum(stopwatch.seconds(made(name), _NARROW).seconds) for name in forms}
         return {"form": min(costs, key=lambda name: costs[name])}
 
-    found = machine.remembered(stopwatch.cache, "form", model_key(draft, "form"), fresh)
+    found = machine.remembered(
+        stopwatch.cache, "form", model_key(draft, "form", _NARROW, stopwatch.beside), fresh
+    )
     return made(found["form"])
 
 
@@ -59,7 +65,8 @@ def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
         return {"widths": list(costs.widths), "seconds": list(costs.seconds)}
 
     cache = stopwatch.cache
-    name = model_key(model, model.numerics.kind, model.numerics.widths, WIDTHS)
+    parts = (model.numerics.kind, model.numerics.widths, WIDTHS, stopwatch.beside)
+    name = model_key(model, *parts)
     found = machine.remembered(cache, "cost", name, fresh)
     costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
     if has_drifted(costs, stopwatch.seconds(model, (1, 16))):

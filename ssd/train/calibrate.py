@@ -17,12 +17,12 @@ from torch import Tensor
 
 from ssd import noise
 from ssd.calibration import Calibration, CalibrationTable
+from ssd.guesses import NOISY_SCORES
 from ssd.model import Pass
 from ssd.models.transformer import Transformer
 from ssd.ngram import LONGEST_MATCH, ContextMatches
 
 _TOP_K = 50  # ids that the target may choose when sampling
-_NUM_SCORES = 64  # of the draft's best that are perturbed
 _NUM_RANKS = 4
 _EDGES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 _PRIOR_WEIGHT = 4.0
@@ -103,7 +103,7 @@ def _places(
     wanted = document_rows(target, ids)[num_prompt - 1 : -1].float()
     guessed = document_rows(draft, ids)[num_prompt - 1 : -1].float()
     best = torch.topk(wanted, min(_TOP_K, wanted.shape[1]))
-    top = torch.topk(guessed, min(_NUM_SCORES, guessed.shape[1]))
+    top = torch.topk(guessed, min(NOISY_SCORES, guessed.shape[1]))
     columns = draft.ids_of(top.indices)
     log_mass = torch.logsumexp(guessed, dim=1)
     positions = np.arange(num_prompt, len(ids))

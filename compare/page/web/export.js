@@ -49,8 +49,8 @@ function roundsCsv(shown) {
 }
 
 function replayHtml(shown) {
-  const { type, lines, summary, words, prompt, name } = shown;
-  const data = JSON.stringify({ type, source: "file", name, prompt, lines, summary, words });
+  const { type, seals, lines, summary, words, prompt, name } = shown;
+  const data = JSON.stringify({ type, source: "file", seals, name, prompt, lines, summary, words });
   const parts = { LANGUAGE: language(), DATA: data.replace(/</g, "\\u003c") };
   return REPLAY_PAGE.replace(/@(LANGUAGE|DATA)@/g, (whole, key) => parts[key]);
 }

@@ -147,7 +147,7 @@ const handlers = {
     translate();
     const isLive = !outcome || outcome.source === "live";
     if (isLive) showStatus(message.reason, { n: message.budget_s });
-    else showStatus(outcome.source, originOf(outcome));
+    else showStatus(outcome.seals === "broken" ? "edited" : outcome.source, originOf(outcome));
     if (outcome) replay.start();
   },
   refused: (message) => showStatus("sentence", { sentence: message.sentence }),
