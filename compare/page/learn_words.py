@@ -16,12 +16,13 @@ LEARN: dict[str, tuple[str, str]] = {
     ),
     "in_glossary": ("In the glossary", "在术语表中查看"),
     "next": ("Next: {title}", "下一课：{title}"),
-    "question": ("Question", "问题"),
+    "question": ("Question: the lesson goes on once it is answered", "问题：回答之后课程继续"),
     "right": ("Right.", "对。"),
+    "told": ("The answer:", "答案："),
     "wrong": ("Not quite.", "不太对。"),
     "show": ("Show the answer", "显示答案"),
     "try": ("Try it on the real thing", "用真的试试"),
-    "look": ("What to look for:", "看什么："),
+    "look": ("Press Run there. What to look for:", "在那里按“运行”。看什么："),
     "short": ("In short", "一句话"),
     "temperature": ("Temperature", "温度"),
     "seed": ("Seed", "随机种子"),
@@ -52,9 +53,11 @@ LEARN: dict[str, tuple[str, str]] = {
     ),
     "tree_slider": ("How likely the draft's best guess is", "草稿模型最佳猜测的可能性"),
     "tree_caption": (
-        "The best tree of six guesses, if every place is as doubtful as this. In each node: the "
-        "chance that it and all above it are right. (An example, computed here.)",
-        "如果每个位置都同样犹豫，六个猜测的最佳树。节点里是它和它上面全部猜对的概率。（示例，在此计算。）",
+        "The best tree of six guesses, if every place is as doubtful as this: the second guess "
+        "gets 60 % of what the best one leaves, the third 25 %. In each node: the chance that it "
+        "and all above it are right. (An example, computed here.)",
+        "如果每个位置都同样犹豫，六个猜测的最佳树：最佳猜测剩下的可能性，"
+        "第二个占 60 %，第三个占 25 %。节点里是它和它上面全部猜对的概率。（示例，在此计算。）",
     ),
     "tree_reading": (
         "At {p} % the best tree of six is {depth} deep and settles {tree} tokens a pass on "
@@ -67,17 +70,19 @@ LEARN: dict[str, tuple[str, str]] = {
         "N-gram 连续猜中草稿模型的个数",
     ),
     "stages_caption": (
-        "One round with a chain of six guesses. The bars are to scale: pass times measured on the "
+        "One round with a chain of six guesses. Each pass of the draft yields the guesses that it "
+        "agrees with and one token of its own. The bars are to scale: pass times measured on the "
         "recorded machine.",
-        "一轮，猜测是六个一串。条形按录制所用机器实测的前向时间成比例。",
+        "一轮，猜测是六个一串。草稿模型每次前向得到它同意的那些猜测，再加上自己的一个词元。"
+        "条形按录制所用机器实测的前向时间成比例。",
     ),
     "stages_alone": ("The draft alone: {n} passes", "只有草稿模型：{n} 次前向"),
     "stages_helped": ("With the N-gram's help: {n} of them", "有 N-gram 帮忙：{n} 次"),
     "stages_target": ("target", "目标模型"),
     "stages_reading": (
         "With that help {n} passes of the draft do, and the round takes {after} instead of "
-        "{before}. The six guesses are the same.",
-        "有了帮助，草稿模型只需 {n} 次前向，一轮用 {after} 而不是 {before}。六个猜测完全相同。",
+        "{before}.",
+        "有了帮助，草稿模型只需 {n} 次前向，一轮用 {after} 而不是 {before}。",
     ),
     "choice_guess": ("The draft guesses", "草稿模型猜"),
     "choice_prompt": ("My favourite colour is", "我最喜欢的颜色是"),
@@ -113,7 +118,7 @@ LEARN: dict[str, tuple[str, str]] = {
         "两次都是 {a}：这里位数够用。和更长时这里也会出现差别。",
     ),
     "payoff_rate": ("A guess is right", "一个猜测猜对的概率"),
-    "payoff_price": ("A draft pass costs, of a target pass", "草稿前向占目标前向时间的"),
+    "payoff_price": ("A draft pass takes, of a target pass", "草稿前向耗时（占目标前向）"),
     "payoff_length": ("Guesses in the chain", "链中的猜测数"),
     "payoff_caption": (
         "Speed-up by the length of the chain, computed from the formula; how much longer a wider "

@@ -95,8 +95,8 @@ figures.payoff = () => {
   const root = make("figure", "ssd-figure");
   const words = reading();
   const plot = make("div");
-  const rate = slider("payoff_rate", [0, 95, 5], 30, (value) => value + " %", draw);
-  const price = slider("payoff_price", [0, 100, 1], 33, (value) => value + " %", draw);
+  const rate = slider("payoff_rate", [0, 95, 5], 70, (value) => value + " %", draw);
+  const price = slider("payoff_price", [0, 100, 1], 10, (value) => value + " %", draw);
   const chain = slider("payoff_length", [1, 10, 1], 4, String, draw);
 
   function payoff(length) {

@@ -7,7 +7,7 @@ figures.chain = () => {
   const rows = make("div", "ssd-chain");
   const right = say("chain_target").split("|");
   const wrong = say("chain_wrong").split("|");
-  const isWrong = wrong.map((_, at) => at === 2);
+  const isWrong = wrong.map((_, at) => at === 1);
 
   function cell(text, kind) {
     return make("span", "ssd-cell ssd-cell-" + kind, text);

@@ -27,7 +27,7 @@ function drawList() {
     button.addEventListener("click", () => { choose(at); focusTitle(); });
     return fill(make("li"), button);
   });
-  const glossary = entry("A–Z", say("glossary"), chosen.lesson === "glossary");
+  const glossary = entry("?", say("glossary"), chosen.lesson === "glossary");
   glossary.addEventListener("click", () => { choose("glossary"); focusTitle(); });
   list.setAttribute("aria-label", say("lessons"));
   fill(list, make("p", "ssd-intro", say("intro")),

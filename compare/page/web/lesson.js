@@ -49,7 +49,7 @@ function drawLesson(lesson, root, openTerm) {
     const show = make("button", "ssd-show", say("show"));
     show.type = "button";
 
-    function mark(chosen) {
+    function mark(chosen, isTold) {
       const choice = block.choices[chosen];
       buttons.forEach((button, at) => {
         const sign = at !== chosen ? "" : choice.is_right ? "✓" : "✗";
@@ -57,7 +57,7 @@ function drawLesson(lesson, root, openTerm) {
         button.firstChild.textContent = sign;
       });
       const said = choice.reply.replace(/^(Right: |Right\. |对：|对。)/, "");
-      fill(reply, make("strong", "", say(choice.is_right ? "right" : "wrong") + " "),
+      fill(reply, make("strong", "", say(isTold ? "told" : choice.is_right ? "right" : "wrong") + " "),
         ...inline(said[0].toUpperCase() + said.slice(1)));
     }
 
@@ -70,7 +70,7 @@ function drawLesson(lesson, root, openTerm) {
 
     const right = block.choices.findIndex((choice) => choice.is_right);
     show.addEventListener("click", () => {
-      mark(right);
+      mark(right, true);
       settle(right);
       buttons[right].focus();
     });
