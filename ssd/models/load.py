@@ -23,6 +23,7 @@ from ssd.models.device import choose_device, choose_dtype
 from ssd.models.download import Progress, Report
 from ssd.models.families import fingerprint, transformer
 from ssd.models.fetch import default_cache, embedded_target, given_folder
+from ssd.models.graphed import GraphedTransformer, graphed
 from ssd.models.hub import hub_folder
 from ssd.models.packed import in_integers, packed
 from ssd.models.pairs import PAIRS, PairSpec
@@ -115,10 +116,10 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     dtype = bare.weights.embedding.dtype
     target, probed = _probed(bare, kind, cache, report)
     draft_folder = _draft_folder(spec, options, report)
-    draft, asset = _draft(draft_folder, bare, checkpoint.tensors.get("lm_head.weight"))
+    small, asset = _draft(draft_folder, bare, checkpoint.tensors.get("lm_head.weight"))
     clock = default_clock(device)
     stopwatch = Stopwatch(clock, one_pass(target), model_key(target), cache, report)
-    draft = cheapest(draft, stopwatch)
+    draft = cheapest(graphed(small), stopwatch)
     pricing = Pricing(
         target=pass_costs(target, stopwatch),
         draft=pass_costs(draft, stopwatch),
@@ -146,7 +147,7 @@ def _target(checkpoint: Checkpoint, precision: str, device: torch.device) -> Tra
     bits = _INTEGER_BITS.get(precision)
     dtype = choose_dtype(precision, device) if bits is None else torch.float32
     model = transformer(checkpoint.config, checkpoint.tensors, dtype, device)
-    return packed(model) if bits is None else in_integers(model, bits)
+    return graphed(packed(model)) if bits is None else in_integers(model, bits)
 
 
 def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report) -> Path:
@@ -235,6 +236,7 @@ def _description(
         "threads": torch.get_num_threads(),
         "precision": options.precision if options.precision in _INTEGER_BITS else dtype,
         "numerics": options.numerics,
+        "is_graphed": isinstance(target, GraphedTransformer),
         "probe": {
             "key": model_key(target, "exact"),
             "widths": list(probed.invariant_widths),

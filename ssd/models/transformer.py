@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ssd.cache import KVCache
-from ssd.exact import Numerics
+from ssd.exact import Numerics, Slots
 from ssd.model import Pass
 from ssd.models.layers import Layer, Norm, Product
 
@@ -35,6 +37,11 @@ class Architecture:
                 f"query heads must be a multiple of key-value heads, got {self.num_heads} "
                 f"and {self.num_kv_heads}"
             )
+
+    @property
+    def group(self) -> int:
+        """How many query heads share a key-value head."""
+        return self.num_heads // self.num_kv_heads
 
 
 @dataclass(frozen=True)
@@ -97,10 +104,15 @@ class Transformer:
 
     def new_cache(self) -> KVCache:
         """An empty cache for `forward`."""
+        return KVCache(*self._cache_arguments())
+
+    def _cache_arguments(
+        self,
+    ) -> tuple[tuple[int, int, int], torch.dtype, torch.dtype, torch.device]:
         a, embedding = self.architecture, self.weights.embedding
         shape = (a.num_layers, a.num_kv_heads, a.head_size)
         read_as = self.numerics.attention_dtype(embedding.dtype)
-        return KVCache(shape, embedding.dtype, read_as, embedding.device)
+        return shape, embedding.dtype, read_as, embedding.device
 
     @torch.inference_mode()
     def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:
@@ -108,47 +120,77 @@ class Transformer:
         num_rows = len(rows.tokens)
         device = self.weights.embedding.device
         width = self.numerics.width(num_rows)
-        tokens = _padded(rows.tokens, width).to(device)
-        positions = _padded(rows.positions, width).to(device)
+        tokens = padded(rows.tokens, width).to(device)
+        positions = padded(rows.positions, width).to(device)
         cache.reserve(rows.first + num_rows)
-        attend = _Attention(self, rows, cache, width)
+        windows = cache.windows(rows.first, num_rows)
+        attend = Attention(self, windows, self._bias(rows), num_rows, width)
+        x = self.hidden(tokens, positions, attend)
+        if num_logits < num_rows:
+            x = x[num_rows - num_logits : num_rows]
+        return self._logits(x)[:num_logits]
+
+    def hidden(self, tokens: Tensor, positions: Tensor, attend: Attention) -> Tensor:
+        """What the layers make of `W` rows, `[W, E]`, of which `attend` has the real ones."""
         x = F.embedding(tokens, self.weights.embedding)
         if self.weights.positions is not None:
             x = x + F.embedding(positions, self.weights.positions)
         rotation = None
         if self._rotation is not None:
-            rotation = self._rotation[positions[:num_rows]].unsqueeze(1)
+            rotation = self._rotation[positions[: attend.num_rows]].unsqueeze(1)
         for number, layer in enumerate(self.weights.layers):
             x = x + layer.output(attend(number, layer.qkv(layer.attention_norm(x)), rotation))
             x = x + layer.mlp(layer.mlp_norm(x))
-        if num_logits < num_rows:
-            x = x[num_rows - num_logits : num_rows]
-        return self._logits(x)[:num_logits]
+        return x
 
     def _logits(self, hidden: Tensor) -> Tensor:
         width = self.numerics.width(len(hidden)) if len(hidden) else 0
-        return self.weights.head(self.weights.norm(_padded(hidden, width)))
+        return self.weights.head(self.weights.norm(padded(hidden, width)))
+
+    def _bias(self, rows: Pass) -> Tensor | None:
+        """0 where a row sees a slot, -inf elsewhere, `[G * T, S]`; None where all see all."""
+        if bool(rows.mask.all()):
+            return None
+        embedding = self.weights.embedding
+        dtype = self.numerics.attention_dtype(embedding.dtype)
+        tail = torch.zeros(rows.mask.shape, dtype=dtype).masked_fill_(~rows.mask, float("-inf"))
+        bias = F.pad(tail, (rows.prefix, 0))
+        return bias.repeat(self.architecture.group, 1).to(embedding.device)
 
 
-class _Attention:
-    """The attention of one pass of `W` rows, of which `T` are real."""
+class OwnSlots(Slots, Protocol):
+    """What a pass reads of one layer, and writes: see `ssd.cache.Window`."""
 
-    def __init__(self, model: Transformer, rows: Pass, cache: KVCache, width: int) -> None:
+    def write(self, keys: Tensor, values: Tensor) -> None:
+        """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
+
+
+class Attention:
+    """The attention of one pass of `width` rows, of which the first `num_rows` are real.
+
+    `windows`: one a layer; `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        windows: Sequence[OwnSlots],
+        bias: Tensor | None,
+        num_rows: int,
+        width: int,
+    ) -> None:
         a, embedding = model.architecture, model.weights.embedding
+        self.num_rows = num_rows
         self._numerics = model.numerics
-        self._windows = cache.windows(rows.first, len(rows.tokens))
-        self._num_rows = len(rows.tokens)
+        self._windows, self._bias = windows, bias
         self._num_heads, self._num_kv_heads = a.num_heads, a.num_kv_heads
         self._head_size = a.head_size
-        group = a.num_heads // a.num_kv_heads
         dtype = model.numerics.attention_dtype(embedding.dtype)
-        self._bias = _bias(rows, group, dtype, embedding.device)
         # Query rows of the heads that share keys lie together, [Hkv, G, T, D].
-        grouped = (a.num_kv_heads, group, self._num_rows, a.head_size)
+        grouped = (a.num_kv_heads, a.group, num_rows, a.head_size)
         self._queries = torch.empty(grouped, dtype=dtype, device=embedding.device)
-        self._out = torch.zeros(width, a.num_heads * a.head_size, dtype=embedding.dtype)
-        self._out = self._out.to(embedding.device)
-        by_row = self._out[: self._num_rows].view(self._num_rows, *grouped[:2], a.head_size)
+        self._out = embedding.new_zeros(width, a.num_heads * a.head_size)
+        by_row = self._out[:num_rows].view(num_rows, *grouped[:2], a.head_size)
         self._out_grouped = by_row.permute(1, 2, 0, 3)
 
     def __call__(self, layer: int, qkv: Tensor, rotation: Tensor | None) -> Tensor:
@@ -157,14 +199,14 @@ class _Attention:
         The tensor is the same one at every layer.
         """
         num_turned = self._num_heads + self._num_kv_heads
-        heads = qkv[: self._num_rows].view(self._num_rows, -1, self._head_size)
+        heads = qkv[: self.num_rows].view(self.num_rows, -1, self._head_size)
         turned = heads[:, :num_turned]  # [T, H + Hkv, D]
         if rotation is not None:
             turned = rotate(turned, rotation)
         window = self._windows[layer]
         window.write(turned[:, self._num_heads :], heads[:, num_turned:])
         queries = turned[:, : self._num_heads]
-        shape = (self._num_rows, *self._queries.shape[:2], self._head_size)
+        shape = (self.num_rows, *self._queries.shape[:2], self._head_size)
         self._queries.copy_(queries.view(shape).permute(1, 2, 0, 3))
         out = self._numerics.attend(self._queries.flatten(1, 2), window, self._bias)
         self._out_grouped.copy_(out.view(self._queries.shape))
@@ -187,16 +229,7 @@ def rotate(x: Tensor, rotation: Tensor) -> Tensor:
     return torch.view_as_real(pairs * rotation).view(x.shape)
 
 
-def _padded(x: Tensor, width: int) -> Tensor:
+def padded(x: Tensor, width: int) -> Tensor:
     """`x` with rows of zeros up to `width` rows."""
     missing = width - len(x)
     return x if missing <= 0 else torch.cat((x, x.new_zeros(missing, *x.shape[1:])))
-
-
-def _bias(rows: Pass, group: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
-    """0 where a row sees a slot, -inf elsewhere, `[G * T, S]`; None where all see all."""
-    if bool(rows.mask.all()):
-        return None
-    tail = torch.zeros(rows.mask.shape, dtype=dtype).masked_fill_(~rows.mask, float("-inf"))
-    bias = F.pad(tail, (rows.prefix, 0))
-    return bias.repeat(group, 1).to(device)

@@ -22,7 +22,8 @@ def keyed(tree: TokenTree, logits: Tensor, context: Sequence[int], request: Requ
 
     `logits`: `[N, V]`.
     """
+    rows = logits.cpu()  # all at once: one wait for the device a round
     return verify(
         tree,
-        lambda node: settled_token(logits[node], [*context, *tree.path_tokens(node)], request),
+        lambda node: settled_token(rows[node], [*context, *tree.path_tokens(node)], request),
     )

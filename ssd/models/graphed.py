@@ -1,0 +1,249 @@
+"""Passes that are captured once for each width and replayed: on a GPU as CUDA graphs.
+
+A graph reads and writes the same memory every time. So the keys and values lie in a room of fixed
+size, of which one lane's cache at a time has the use, and what a pass is about (ids, positions,
+slots, who sees what) is copied into buffers before the replay.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ssd.cache import KVCache
+from ssd.cost import one_pass
+from ssd.exact import Numerics
+from ssd.model import Pass
+from ssd.models.transformer import Attention, Transformer, padded
+
+_LEAST_ROOM = 1024
+_WARM_UPS = 2
+
+Replay = Callable[[], object]
+Capture = Callable[[Callable[[], None]], Replay]
+"""From a pass to its replay: it does on the same memory what the pass did."""
+
+
+class CudaGraphs:
+    """Captures CUDA graphs, which share one pool of memory: no two are replayed at once."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, run: Callable[[], None]) -> Replay:
+        """The graph of `run`. Raises RuntimeError where the device does not take it."""
+        side = torch.cuda.Stream(self._device)
+        side.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(side):
+            for _ in range(_WARM_UPS):
+                run()
+        torch.cuda.current_stream(self._device).wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool):
+            run()
+        return graph.replay
+
+
+class Room:
+    """Keys and values of `size` slots, `[L, H, size + 1, D]`, for one cache at a time.
+
+    The slot behind the last one takes what padded rows write; only they see it.
+    """
+
+    def __init__(self, model: Transformer, size: int) -> None:
+        a, embedding = model.architecture, model.weights.embedding
+        shape = (a.num_layers, a.num_kv_heads, size + 1, a.head_size)
+        read_as = model.numerics.attention_dtype(embedding.dtype)
+        self.size = size
+        self.keys = torch.zeros(shape, dtype=embedding.dtype, device=embedding.device)
+        self.values = torch.zeros_like(self.keys)
+        is_same = read_as == embedding.dtype
+        self._scratch = None if is_same else torch.zeros_like(self.keys[0], dtype=read_as)
+        self._owner: Callable[[], RoomCache | None] = lambda: None
+
+    @property
+    def owner(self) -> RoomCache | None:
+        """The cache that has the use of the room, None where there is none any more."""
+        return self._owner()
+
+    def let_to(self, cache: RoomCache) -> None:
+        """Make `cache` the owner."""
+        self._owner = weakref.ref(cache)
+
+    def vacate(self) -> None:
+        """Leave the room without an owner."""
+        self._owner = lambda: None
+
+    def windows(self, slots: Tensor) -> tuple[SlotWindow, ...]:
+        """For each layer, what a pass reads and writes whose rows take `slots`."""
+        pairs = zip(self.keys.unbind(), self.values.unbind(), strict=True)
+        return tuple(SlotWindow(*pair, slots, self._scratch) for pair in pairs)
+
+
+@dataclass(frozen=True)
+class SlotWindow:
+    """One layer of a room: all slots, `[H, S, D]`, are read, and `slots`, `[T]`, written."""
+
+    stored_keys: Tensor
+    stored_values: Tensor
+    slots: Tensor
+    scratch: Tensor | None
+
+    def write(self, keys: Tensor, values: Tensor) -> None:
+        """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
+        for stored, new in ((self.stored_keys, keys), (self.stored_values, values)):
+            stored.index_copy_(1, self.slots, new.transpose(0, 1).to(stored.dtype))
+
+    def keys(self) -> Tensor:
+        """All keys, until the next reading."""
+        return self._read(self.stored_keys)
+
+    def values(self) -> Tensor:
+        """All values, until the next reading."""
+        return self._read(self.stored_values)
+
+    def _read(self, stored: Tensor) -> Tensor:
+        return stored if self.scratch is None else self.scratch.copy_(stored)
+
+
+class RoomCache(KVCache):
+    """A lane's keys and values: in the room while it decodes, set aside while another lane does."""
+
+    _room: Room | None = None
+
+    @torch.inference_mode()
+    def enter(self, room: Room) -> None:
+        """Have the use of `room`, which another cache leaves for it."""
+        if room.owner is self:
+            return
+        if self._room is not None:
+            self._set_aside()
+        if room.owner is not None:
+            room.owner._set_aside()
+        for there, here in ((room.keys, self._keys), (room.values, self._values)):
+            there.zero_()
+            there[:, :, : self.num_slots] = here
+        self._room = room
+        room.let_to(self)
+
+    def _set_aside(self) -> None:
+        room = self._room
+        assert room is not None
+        self._keys = room.keys[:, :, : room.size].clone()
+        self._values = room.values[:, :, : room.size].clone()
+        self._room = None
+        room.vacate()
+
+    @torch.inference_mode()
+    def move(self, sources: Sequence[int], first: int) -> None:
+        """Copy the slots `sources` to the slots from `first`."""
+        if self._room is None or not sources:
+            super().move(sources, first)
+            return
+        index = torch.tensor(sources, device=self._keys.device)
+        end = first + len(sources)
+        for stored in (self._room.keys, self._room.values):
+            stored[:, :, first:end] = stored[:, :, index]
+
+
+class _Plan:
+    """The captured pass of one width over a room: its inputs, its logits, its replay."""
+
+    def __init__(self, model: Transformer, room: Room, width: int, capture: Capture) -> None:
+        self._model, self._room, self._width = model, room, width
+        device = model.weights.embedding.device
+        # Before the first pass all rows are padded ones: capturing runs them, and may harm nothing.
+        self._ints = torch.zeros(3, width, dtype=torch.int64, device=device)
+        self._ints[2] = room.size
+        self._visible = torch.zeros(width, room.size + 1, dtype=torch.bool, device=device)
+        self._visible[:, room.size] = True
+        embedding = model.weights.embedding
+        blank = embedding.new_zeros(width, embedding.shape[1])
+        self.logits = torch.empty_like(model.weights.head(model.weights.norm(blank)))
+        self.replay = capture(self._run)
+
+    def load(self, rows: Pass) -> None:
+        """Copy what a pass is about into the buffers; the rows behind its own see nothing of it."""
+        count, size = len(rows.tokens), self._room.size
+        ints = torch.full((3, self._width), size)
+        ints[:2] = padded(torch.stack((rows.tokens, rows.positions)).T, self._width).T
+        ints[2, :count] = torch.arange(rows.first, rows.first + count)
+        visible = torch.zeros(self._width, size + 1, dtype=torch.bool)
+        visible[:count, : rows.prefix] = True
+        visible[:count, rows.prefix : rows.prefix + rows.mask.shape[1]] = rows.mask
+        visible[count:, size] = True
+        self._ints.copy_(ints)
+        self._visible.copy_(visible)
+
+    def _run(self) -> None:
+        model, (tokens, positions, slots) = self._model, self._ints
+        dtype = model.numerics.attention_dtype(model.weights.embedding.dtype)
+        bias = torch.zeros_like(self._visible, dtype=dtype)
+        bias = bias.masked_fill_(~self._visible, float("-inf")).repeat(model.architecture.group, 1)
+        attend = Attention(model, self._room.windows(slots), bias, self._width, self._width)
+        hidden = model.hidden(tokens, positions, attend)
+        self.logits.copy_(model.weights.head(model.weights.norm(hidden)))
+
+
+class GraphedTransformer(Transformer):
+    """A `LanguageModel` that replays its passes. It owns the room and the captures.
+
+    Twin: `Transformer`, whose logits it gives to the last bit where the probe found the widths
+    invariant.
+    """
+
+    def __init__(self, model: Transformer, capture: Capture) -> None:
+        super().__init__(model.architecture, model.weights, model.numerics)
+        self._capture = capture
+        self._room: Room | None = None
+        self._plans: dict[int, _Plan] = {}
+
+    def with_numerics(self, numerics: Numerics) -> GraphedTransformer:
+        """The same model computing otherwise, with captures of its own."""
+        return GraphedTransformer(super().with_numerics(numerics), self._capture)
+
+    def new_cache(self) -> RoomCache:
+        """An empty cache for `forward`."""
+        return RoomCache(*self._cache_arguments())
+
+    @torch.inference_mode()
+    def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:
+        """Logits of the last `num_logits` rows, `[num_logits, V]`; writes the rows' slots."""
+        assert isinstance(cache, RoomCache)
+        count = len(rows.tokens)
+        room = self._room_for(rows.first + count)
+        cache.enter(room)
+        width = next(width for width in self.numerics.widths if width >= count)
+        if width not in self._plans:
+            self._plans[width] = _Plan(self, room, width, self._capture)
+        plan = self._plans[width]
+        plan.load(rows)
+        plan.replay()
+        return plan.logits[count - num_logits : count].clone()
+
+    def _room_for(self, num_slots: int) -> Room:
+        """The room, or a larger one where it is too small, for which all is captured anew."""
+        room = self._room
+        if room is None or room.size < num_slots:
+            size = max(num_slots, _LEAST_ROOM if room is None else 2 * room.size)
+            room = self._room = Room(self, size)
+            self._plans.clear()
+        return room
+
+
+def graphed(model: Transformer) -> Transformer:
+    """`model` replaying its passes on a GPU; itself on a CPU, or where the GPU captures nothing."""
+    device = model.weights.embedding.device
+    if device.type != "cuda":
+        return model
+    captured = GraphedTransformer(model, CudaGraphs(device))
+    try:
+        one_pass(captured)()
+    except RuntimeError:
+        return model
+    return captured
