@@ -11,7 +11,8 @@ import torch
 
 from compare.hugging_face import load_model
 from compare.near_tie import Arm, Judge, Rows
-from compare.records import RunRecord, TreeRecord
+from compare.records import RunRecord
+from compare.step_record import TreeRecord
 from compare.verdict_record import VerdictRecord
 from ssd.meter import Meter
 from ssd.model import CachedModel

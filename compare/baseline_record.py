@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compare.recorder import visible_text
-from compare.records import RunRecord, Seconds, StepRecord, TreeRecord
+from compare.records import RunRecord
+from compare.step_record import Seconds, StepRecord, TreeRecord
 from ssd.stop import StopCheck
 
 if TYPE_CHECKING:

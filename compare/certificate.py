@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from compare.records import Json, RunKey, RunRecord, StepRecord
+from compare.records import RunKey, RunRecord
+from compare.step_record import Json, StepRecord
 from compare.verdict_record import VerdictRecord
 
 Verdict = Literal["IDENTICAL", "NEAR-TIE", "BUG"]

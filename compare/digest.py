@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from compare.record_file import Line
-from compare.records import ORIGINS, Json, RunKey, RunRecord, Seconds, StepRecord
+from compare.records import RunKey, RunRecord
+from compare.step_record import ORIGINS, Json, Seconds, StepRecord
 from compare.verdict_record import VerdictRecord
 
 

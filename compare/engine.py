@@ -15,9 +15,10 @@ from compare.methods import Bench, Task, recorded
 from compare.metrics import summary
 from compare.naming import Method
 from compare.record_words import words_of
-from compare.records import STAGES, RunKey, RunRecord, StepRecord
+from compare.records import RunKey, RunRecord
 from compare.run import verdict_on
 from compare.settings import Settings
+from compare.step_record import STAGES, StepRecord
 from compare.suites import Prompt, Suite
 from compare.verdict_record import VerdictRecord
 from ssd.events import Finish, Prefill, StageSeconds, Step

@@ -16,7 +16,7 @@ from compare.plots import COLOURS, GREY, SYMBOLS, blank_figure
 from compare.plots import acceptance as acceptance_by_depth
 from compare.plots_prompts import sorted_speedups, speedup_by_entropy
 from compare.plots_rounds import STAGE_COLOURS
-from compare.records import ORIGINS, STAGES
+from compare.step_record import ORIGINS, STAGES
 
 _MORE_COLOURS = ("#7B61C9", "#A6761D", "#5B7F00", "#B5527F")
 _MORE_SYMBOLS = ("triangle-up", "triangle-down", "cross", "x", "star", "hexagon")

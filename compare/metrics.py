@@ -24,7 +24,8 @@ from compare.certificate import VERDICTS, Certificate, certify
 from compare.digest import Digest, Digests
 from compare.intervals import bootstrap, wilson
 from compare.naming import BASELINES, REFERENCE, has_verdict
-from compare.records import ORIGINS, SCHEMA, RunKey, Seconds
+from compare.records import SCHEMA, RunKey
+from compare.step_record import ORIGINS, Seconds
 
 METRICS = (
     "prompts",

@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from compare.plots import GREY, Words, blank_figure, called, colour
-from compare.records import ORIGINS, STAGES
+from compare.step_record import ORIGINS, STAGES
 
 STAGE_COLOURS = {"ngram": "#009E73", "draft": "#0077BB", "target": "#D55E00", "other": GREY}
 _HATCHES = {"ngram": "/", "draft": "|", "target": "", "other": "."}

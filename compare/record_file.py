@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from compare.record_details import number as finite
-from compare.records import SCHEMA, Json, RunKey, RunRecord
+from compare.records import SCHEMA, RunKey, RunRecord
 from compare.seal import Seals, is_broken, is_sealed, sealed
+from compare.step_record import Json
 from compare.verdict_record import VerdictRecord
 
 _LINE_LIMIT_BYTES = 1 << 28

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from compare.records import Json
+from compare.step_record import Json
 
 _TAIL = 48  # ids of the prompt's end, which a view shows before the answer
 

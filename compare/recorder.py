@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from compare.record_details import StepDetails
 from compare.recorder_details import row_entropy, step_details
-from compare.records import RunKey, RunRecord, Seconds, StepRecord, TreeRecord
+from compare.records import RunKey, RunRecord
+from compare.step_record import Seconds, StepRecord, TreeRecord
 from ssd.events import Event, Finish, Prefill, Step
 from ssd.exact import hash_rows
 from ssd.stop import VisibleText

@@ -11,7 +11,7 @@ from compare.breakdown import distinct_share
 from compare.digest import Digest, Digests
 from compare.markup import visible
 from compare.metrics import certificate, judges, ratios
-from compare.records import ORIGINS, STAGES
+from compare.step_record import ORIGINS, STAGES
 
 Json = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 from typing import Any, Literal
 
-from compare.records import Json
+from compare.step_record import Json
 
 Seals = Literal["whole", "absent", "broken"]
 """Of a file: every line sealed, none of them, or some not as they were written."""

@@ -13,8 +13,9 @@ from compare.job import Ended, Job, Message
 from compare.lab import Lab
 from compare.metrics import certificate, judges
 from compare.record_file import Line
-from compare.records import Json, RunRecord
+from compare.records import RunRecord
 from compare.soak import SAMPLINGS
+from compare.step_record import Json
 from compare.suites import Prompt
 from compare.verdict_record import VerdictRecord
 from ssd.sampling import Sampling

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from compare.records import Json, RunKey
+from compare.records import RunKey
+from compare.step_record import Json
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from compare.metrics import summary
 from compare.record_details import Candidate, InnerPass, StepDetails
 from compare.record_words import words_of
 from compare.recorder import step_record
-from compare.records import RunKey, RunRecord, Seconds
+from compare.records import RunKey, RunRecord
+from compare.step_record import Seconds
 from ssd.events import Prefill, StageSeconds, Step
 from ssd.tree import Origin, TokenTree
 from ssd.verify import Verdict

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from compare.records import RunKey, RunRecord, Seconds, StepRecord, TreeRecord
+from compare.records import RunKey, RunRecord
+from compare.step_record import Seconds, StepRecord, TreeRecord
 
 ENVIRONMENT: dict[str, Any] = {
     "is_exact": True,

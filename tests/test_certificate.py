@@ -11,7 +11,8 @@ import pytest
 
 from compare.certificate import certify, contradictions, first_difference, inconsistencies
 from compare.near_tie import Arm, Judge, Rows
-from compare.records import RunKey, RunRecord, Seconds
+from compare.records import RunKey, RunRecord
+from compare.step_record import Seconds
 from compare.verdict_record import VerdictRecord
 from ssd.request import Request
 from ssd.sampling import Sampling

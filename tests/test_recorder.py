@@ -18,7 +18,8 @@ from compare.metrics import summary
 from compare.record_details import Candidates, StepDetails
 from compare.recorder import PassBytes, Recorder
 from compare.recorder_details import row_entropy
-from compare.records import RunKey, RunRecord, StepRecord
+from compare.records import RunKey, RunRecord
+from compare.step_record import StepRecord
 from ssd import noise
 from ssd.decode import autoregressive, decode
 from ssd.draft import DraftPass, DraftPolicy, DraftStage

@@ -14,7 +14,7 @@ from compare.page import words
 from compare.page.charts_words import AXES, CHARTS
 from compare.page.shown import Follower, Shown, Update
 from compare.page.view import component
-from compare.records import Json
+from compare.step_record import Json
 
 _ROWS = (("latency", "rounds"), ("acceptance", "settled"), ("origins", "passes"), ("roofline",))
 _DRAWN = tuple(key for row in _ROWS for key in row)

@@ -11,8 +11,9 @@ from compare.metrics import summary
 from compare.page.shown import Shown, Source
 from compare.record_file import RecordReader
 from compare.record_words import Bytewise, words_of
-from compare.records import Json, RunRecord
+from compare.records import RunRecord
 from compare.seal import Seals
+from compare.step_record import Json
 from compare.verdict_record import VerdictRecord
 
 

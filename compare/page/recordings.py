@@ -14,7 +14,7 @@ from pathlib import Path
 from compare.page.reading import opened, shown_of
 from compare.page.shown import Shown
 from compare.record_words import ids_in
-from compare.records import Json
+from compare.step_record import Json
 from compare.suites import load_suite
 
 FOLDER = Path(__file__).parent / "recorded"
