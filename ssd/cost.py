@@ -14,7 +14,7 @@ from ssd.model import LanguageModel, Pass
 
 WIDTHS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _CONTEXT = 256
-_REPEATS = 6
+REPEATS = 6
 _DRIFT = 1.25
 _CLEAR = 0.98
 
@@ -65,7 +65,7 @@ def measure(
     model: LanguageModel,
     clock: Callable[[], float],
     widths: Sequence[int] = WIDTHS,
-    repeats: int = _REPEATS,
+    repeats: int = REPEATS,
     before: Callable[[], object] = lambda: None,
 ) -> PassCosts:
     """The pass times of `model` behind a context of 256 tokens.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssd.cost import WIDTHS, PassCosts, has_drifted, measure
+from ssd.cost import REPEATS, WIDTHS, PassCosts, has_drifted, measure
 from ssd.exact import Numerics
 from ssd.models import machine
 from ssd.models.download import Progress, Report
@@ -16,6 +16,7 @@ from ssd.models.packed import packed, quickened
 from ssd.models.transformer import Transformer
 
 _NARROW = (1, 4)  # rows of a draft's pass that its form is chosen for
+_GLANCE, _GLANCES = (1, 16), 4  # widths and passes that show whether pass times have drifted
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,11 @@ class Stopwatch:
     cache: Path
     report: Report
 
-    def seconds(self, model: Transformer, widths: Sequence[int] = WIDTHS) -> PassCosts:
+    def seconds(
+        self, model: Transformer, widths: Sequence[int] = WIDTHS, repeats: int = REPEATS
+    ) -> PassCosts:
         """The pass times of `model` as a round has them, after a pass of the target."""
-        return measure(model, self.clock, widths, before=self.before)
+        return measure(model, self.clock, widths, repeats, self.before)
 
 
 def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
@@ -69,7 +72,7 @@ def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
     name = model_key(model, *parts)
     found = machine.remembered(cache, "cost", name, fresh)
     costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
-    if has_drifted(costs, stopwatch.seconds(model, (1, 16))):
+    if has_drifted(costs, stopwatch.seconds(model, _GLANCE, _GLANCES)):
         machine.forget(cache, "cost", name)
         found = machine.remembered(cache, "cost", name, fresh)
     return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
