@@ -30,6 +30,7 @@ from ssd.train.body import Material
 from ssd.train.corpus import Corpus
 from ssd.train.distill import Settings, Trainer
 from ssd.train.prompts import Generator, read_prompts
+from ssd.train.second_stage import second_stage
 from ssd.train.target import target_folder, target_model
 
 _TEMPERATURES = (0.0, 0.7, 1.0)
@@ -175,6 +176,8 @@ def measure(args: argparse.Namespace) -> int:
             }
     found["pass"] = figures.pass_costs(pair.target, pair.draft, pair.clock)
     found["ngram"] = {"proposal_us": figures.proposal_microseconds(pair.katz, answers, pair.clock)}
+    exact = packed(_models(args)[1]).with_numerics(pair.target.numerics)
+    found["second stage"] = second_stage(exact, pair.katz, answers)
     found["on"] = {"hardware": pair.description["hardware"], "threads": torch.get_num_threads()}
     print(json.dumps(found, indent=1))
     if args.write:
