@@ -14,7 +14,7 @@ from typing import Any
 
 from compare.record_details import number as finite
 from compare.records import SCHEMA, RunKey, RunRecord
-from compare.seal import Seals, is_broken, is_sealed, sealed
+from compare.seal import Seals, bare, is_broken, is_sealed, sealed
 from compare.step_record import Json
 from compare.verdict_record import VerdictRecord
 
@@ -113,7 +113,7 @@ class RecordReader:
     warn: Callable[[str], None] = lambda message: None
 
     def environment(self) -> dict[str, Any]:
-        """The first line. Raises ValueError for another schema or kind of file."""
+        """The first line but for its seal. Raises ValueError for another schema or kind of file."""
         _, _, data = next(self._lines(), (1, 0, None))
         if data is None or data.get("kind") != "environment":
             raise ValueError(f"{self.path} is not a record file: line 1 is not an environment")
@@ -126,7 +126,7 @@ class RecordReader:
             _check_environment(data)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{self.path}, line 1: {error}") from error
-        return data
+        return bare(data)
 
     def lines(self) -> Iterator[Line]:
         """The runs and verdicts. Raises ValueError naming the line that is wrong."""
@@ -160,7 +160,8 @@ class RecordReader:
         """Whether the file's lines are as they were written, as far as seals say."""
         if any(self.edited()):
             return "broken"
-        return "whole" if is_sealed(self.environment()) else "absent"
+        _, _, first = next(self._lines())
+        return "whole" if is_sealed(first) else "absent"
 
     def whole_bytes(self) -> int:
         """The length of the file without a cut last line."""
