@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +18,7 @@ from ssd.models.load import LoadedPair, Options, load_pair
 from ssd.request import Request
 from ssd.sampling import Sampling
 from ssd.stop import Stop
+from ssd.train.__main__ import main as train
 from ssd.tree import TokenTree
 from ssd.verify import Verdict
 
@@ -103,3 +106,24 @@ def test_fast_numerics_in_bf16_shows_differing_rows() -> None:
     assert same > 0
     equal = sum(a == b for a, b in zip(hashes[:same], found_hashes[:same], strict=True))
     assert equal < same
+
+
+def test_the_shipped_draft_is_measured_and_the_second_stage_saves_its_passes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command, on answers of a record; every tree the same with the N-gram and without."""
+    loaded = pair("bf16")
+    entries = []
+    for text in PROMPTS:
+        asked = request(loaded, text, Sampling(), 24)
+        answer = collect(events(loaded, "staged", asked)).tokens
+        ids = {"prompt_id": text, "prompt_ids": asked.prompt, "token_ids": answer}
+        entries.append({"kind": "run", "method": "autoregressive", **ids, "error": None})
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), "utf-8")
+    assert train(["measure", "--answers", str(path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["HumanEval"]["ids"] > 40 and 0 < found["pass"]["ratio_at_1"] < 1
+    stage = found["second stage"]
+    assert stage["equal trees"] == stage["rounds"] > 10
+    assert stage["both"]["draft_passes"] < 0.9 * stage["none"]["draft_passes"]

@@ -104,8 +104,10 @@ def _draft(command: argparse.ArgumentParser) -> None:
 def _ngram(command: argparse.ArgumentParser) -> None:
     _corpus_in(command)
     command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
-    command.add_argument("--tokens", type=_whole, default=250_000, help="ids that the draft writes")
-    command.add_argument("--temperature", type=float, default=1.5)
+    command.add_argument("--tokens", type=_whole, default=250_000, help="ids that it writes")
+    command.add_argument(
+        "--temperature", type=float, default=1.5, help="at which it writes; the shipped one: 1"
+    )
     command.add_argument("--with-corpus", action="store_true", help="count the target's text too")
     command.add_argument(
         "--compare", action="store_true", help="measure recipes against each other, store no table"
@@ -121,6 +123,7 @@ def _calibrate(command: argparse.ArgumentParser) -> None:
 
 def _measure(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
+    command.add_argument("--model-dir", type=Path, metavar="DIR", help="the target's folder")
     command.add_argument("--answers", type=Path, required=True, help="a record of `compare run`")
     command.add_argument("--name", default="HumanEval", help="what the answers are answers to")
     command.add_argument("--corpus", type=Path, help=".npz: agreement on its held-out chat, too")

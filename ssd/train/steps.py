@@ -162,7 +162,7 @@ def measure(args: argparse.Namespace) -> int:
 
     answers = figures.read_answers(args.answers)
     held_out = None if args.corpus is None else Corpus.load(args.corpus).split()[1]
-    pair = load_pair(Options(draft=args.out), progress_line())
+    pair = load_pair(Options(draft=args.out, model_dir=args.model_dir), progress_line())
     found = {args.name: asdict(figures.agreement(pair.draft, answers))}
     if held_out is not None:
         documents = figures.chat_documents(held_out, pair.codec)
@@ -176,7 +176,9 @@ def measure(args: argparse.Namespace) -> int:
             }
     found["pass"] = figures.pass_costs(pair.target, pair.draft, pair.clock)
     found["ngram"] = {"proposal_us": figures.proposal_microseconds(pair.katz, answers, pair.clock)}
-    exact = packed(_models(args)[1]).with_numerics(pair.target.numerics)
+    head = read_checkpoint(pair.folder).tensors.get("lm_head.weight")
+    small = packed(read_draft(args.out, pair.target, head)[0])
+    exact = small.with_numerics(pair.target.numerics)
     found["second stage"] = second_stage(exact, pair.katz, answers)
     found["on"] = {"hardware": pair.description["hardware"], "threads": torch.get_num_threads()}
     print(json.dumps(found, indent=1))
