@@ -26,7 +26,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         ),
     ),
     "[95 % interval]": (
-        ("[95 % interval]", "[95% 区间]"),
+        ("[95 % interval]", "[95 % 区间]"),
         (
             "Of the median: 2,000 bootstrap samples of the prompts.",
             "中位数的区间：对提示词做 2000 次自助抽样。",
@@ -48,10 +48,10 @@ COLUMNS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         ("Tokens over decode seconds, all runs together.", "词元数除以解码秒数，全部运行合计。"),
     ),
     "tok/pass": (
-        ("tok/pass", "词元/次"),
+        ("tok/pass", "词元/前向"),
         (
             "Tokens that one pass of the target settles, its own included.",
-            "目标模型一次前向计算确定的词元数（含它自己的一个）。",
+            "目标模型一次前向确定的词元数（含它自己的一个）。",
         ),
     ),
     "acceptance": (
@@ -62,11 +62,11 @@ COLUMNS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         ),
     ),
     "passes": (
-        ("passes", "目标次数"),
+        ("passes", "目标前向"),
         ("Passes of the target while decoding.", "解码期间目标模型的前向次数。"),
     ),
     "draft passes": (
-        ("draft passes", "草稿次数"),
+        ("draft passes", "草稿前向"),
         ("Passes of the draft while decoding.", "解码期间草稿模型的前向次数。"),
     ),
     "MB/token": (
@@ -81,7 +81,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         (
             "IDENTICAL: the same ids as autoregressive. NEAR-TIE: they part where both tokens lie "
             "within the measured error. BUG: anything else. Baselines are compared, not judged.",
-            "IDENTICAL：词元与自回归完全相同。NEAR-TIE：在测得误差之内的近似平局处分岔。BUG：其余情况。"
+            "IDENTICAL：词元与自回归完全相同。NEAR-TIE：在测得误差之内的近似平局处分叉。BUG：其余情况。"
             "外部基线只比较，不判定。",
         ),
     ),
@@ -92,7 +92,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
             "原始 logits 与自回归逐位相同的行数（比较哈希）。",
         ),
     ),
-    "prompt": (("prompt", "提示词"), ("The prompt's name in its suite.", "提示词在题集中的名称。")),
+    "prompt": (("prompt", "提示词"), ("The prompt's name in its suite.", "在提示词集中的名称。")),
     "tokens": (("tokens", "词元"), ("Tokens of the answer.", "回答的词元数。")),
     "entropy": (
         ("entropy", "熵"),
@@ -108,7 +108,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
             "回答中连续四个词元的不同组合所占比例；低于一半视为循环。",
         ),
     ),
-    "category": (("category", "类别"), ("The prompt's, as its suite says.", "题集给出的类别。")),
+    "category": (("category", "类别"), ("The prompt's, as its suite says.", "提示词集所给类别。")),
 }
 
 WORDS: dict[str, tuple[str, str]] = {
@@ -126,7 +126,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "near_ties": (
         "Near-ties: {count} of {runs} runs part from autoregressive where both tokens lie within "
         "the measured error; all others are identical.",
-        "近似平局：{runs} 次运行中有 {count} 次在测得误差之内与自回归分岔；其余完全相同。",
+        "近似平局：{runs} 次运行中有 {count} 次在测得误差之内与自回归分叉；其余完全相同。",
     ),
     "bugs": (
         "Bug: {count} of {runs} runs differ from autoregressive without excuse; see below.",
@@ -178,13 +178,13 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "acceptance_title": (
         "Acceptance by depth, given an accepted parent; 95 % Wilson intervals",
-        "各深度的接受率（父节点已接受）；95% Wilson 区间",
+        "各深度的接受率（父节点已接受）；95 % Wilson 区间",
     ),
     "settled_title": ("Tokens settled by one pass of the target", "目标模型一次前向确定的词元数"),
     "stages_title": ("Where the time of a token goes", "每个词元的时间去向"),
     "origins_title": ("Who first proposed the tokens", "词元由谁最先提出"),
     "speedup": ("speed-up", "加速比"),
-    "prompts_sorted": ("prompts, the slowest first", "提示词（从最慢开始）"),
+    "prompts_sorted": ("prompts, the slowest first", "提示词，从慢到快"),
     "entropy_axis": ("mean entropy, bits a token", "平均熵（比特/词元）"),
     "depth": ("depth", "深度"),
     "rate": ("acceptance rate", "接受率"),
@@ -203,7 +203,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "noisy": (
         TABLE_WORDS["noisy"],
-        "机器噪声大：{method} 的重复运行相差 {spread}（标准差；超过 {limit} 即偏大）："
+        "计时波动大：{method} 的各次重复相差 {spread}（标准差；超过 {limit} 即偏大），"
         "请在没有其他程序运行时重新测量",
     ),
     "agrees": (TABLE_WORDS["agrees"], "{runs} 次中 {count} 次词元相同"),

@@ -46,11 +46,11 @@ BENCHMARK: dict[str, tuple[str, str]] = {
     "bench_finished": ("Finished.", "完成。"),
     "bench_stopped": (
         "Stopped: only whole prompts are in the table.",
-        "已停止：表中只有完整的提示词。",
+        "已停止：表中只含已全部跑完的提示词。",
     ),
     "bench_budget": (
         "The time budget is used up: only whole prompts are in the table.",
-        "时间预算已用完：表中只有完整的提示词。",
+        "时间预算已用完：表中只含已全部跑完的提示词。",
     ),
     "bench_failed": (
         "The run failed on the server; please try again.",
@@ -63,7 +63,7 @@ BENCHMARK: dict[str, tuple[str, str]] = {
         "{suite}: {prompts} prompts, {runs} runs",
         "{suite}：{prompts} 个提示词，{runs} 次运行",
     ),
-    "made_on": ("Made on {all}", "生成环境：{all}"),
+    "made_on": ("Made on {all}", "测量环境：{all}"),
     "made_numerics": ("{numerics} numerics", "数值方式 {numerics}"),
     "col_method": ("Method", "方法"),
     "col_speedup": ("Speed-up", "加速比"),
@@ -82,7 +82,7 @@ BENCHMARK: dict[str, tuple[str, str]] = {
     "identical": ("identical", "一致"),
     "near_ties": ("near ties", "近似平局"),
     "bugs": ("BUGS", "错误"),
-    "agrees": ("same ids in {k} of {n}", "{n} 个中 {k} 个编号相同"),
+    "agrees": ("same ids in {k} of {n}", "{n} 次中 {k} 次词元相同"),
     "by_category": ("Speed-up by category", "各类别的加速比"),
     "within_noise": ("no clear difference", "没有明显差别"),
     "noisy": (

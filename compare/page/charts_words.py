@@ -19,7 +19,7 @@ _SERIES: dict[str, tuple[str, str]] = {
     "chosen": ("widths chosen", "选用的宽度"),
     "intensity": ("operations for each byte read", "每读一个字节的运算数"),
     "operations": ("billion operations a second", "每秒十亿次运算"),
-    "memory_ceiling": ("memory, as measured", "内存上限（实测）"),
+    "memory_ceiling": ("memory, as measured", "内存带宽上限（实测）"),
     "arithmetic_ceiling": ("arithmetic, as measured", "算力上限（实测）"),
     "prompts_sorted": ("prompts, the slowest first", "提示词，从慢到快"),
     "speedup": ("speed-up", "加速比"),

@@ -21,8 +21,8 @@ LEARN: dict[str, tuple[str, str]] = {
     "told": ("The answer:", "答案："),
     "wrong": ("Not quite.", "不太对。"),
     "show": ("Show the answer", "显示答案"),
-    "try": ("Try it on the real thing", "用真的试试"),
-    "look": ("Press Run there. What to look for:", "在那里按“运行”。看什么："),
+    "try": ("Try it on the real thing", "在真实模型上试试"),
+    "look": ("Press Run there. What to look for:", "在那里按“运行”，注意看："),
     "short": ("In short", "一句话"),
     "temperature": ("Temperature", "温度"),
     "seed": ("Seed", "随机种子"),
@@ -38,7 +38,7 @@ LEARN: dict[str, tuple[str, str]] = {
     "chain_caption": (
         "The text so far: “The capital of France”. The draft guesses four more words; press one "
         "to make it wrong or right.",
-        "前文：“法国的首都”。草稿模型再猜四个词；点一个，让它变错或变对。",
+        "前文：“法国的首都”。草稿模型再猜四个词元；点一个，让它变错或变对。",
     ),
     "chain_prompt": ("“The capital of France”", "“法国的首都”"),
     "chain_target": ("is|Paris|and|it|lies", "是|巴黎|，|它|位于"),
@@ -49,14 +49,14 @@ LEARN: dict[str, tuple[str, str]] = {
     "chain_press": ("{word}: press to change the guess", "{word}：点一下改变这个猜测"),
     "chain_reading": (
         "This pass settles {n}: {k} accepted, and the target's own word. The text goes on: {text}",
-        "这次前向确定 {n} 个：接受 {k} 个，加上目标模型自己的词。文本继续：{text}",
+        "这次前向确定 {n} 个：接受 {k} 个，加上目标模型自己的词元。文本接着写成：{text}",
     ),
     "tree_slider": ("How likely the draft's best guess is", "草稿模型最佳猜测的可能性"),
     "tree_caption": (
         "The best tree of six guesses, if every place is as doubtful as this: the second guess "
         "gets 60 % of what the best one leaves, the third 25 %. In each node: the chance that it "
         "and all above it are right. (An example, computed here.)",
-        "如果每个位置都同样犹豫，六个猜测的最佳树：最佳猜测剩下的可能性，"
+        "六个猜测的最佳树，假设每个位置都同样难猜：最佳猜测之外余下的可能性，"
         "第二个占 60 %，第三个占 25 %。节点里是它和它上面全部猜对的概率。（示例，在此计算。）",
     ),
     "tree_reading": (
@@ -67,7 +67,7 @@ LEARN: dict[str, tuple[str, str]] = {
     ),
     "stages_slider": (
         "Guesses of the N-gram in a row that the draft agrees with",
-        "N-gram 连续猜中草稿模型的个数",
+        "N-gram 连续猜中草稿模型所选词元的个数",
     ),
     "stages_caption": (
         "One round with a chain of six guesses. Each pass of the draft yields the guesses that it "
@@ -115,7 +115,7 @@ LEARN: dict[str, tuple[str, str]] = {
     ),
     "rounding_same": (
         "{a} both times: there are digits enough here. With longer sums it happens here too.",
-        "两次都是 {a}：这里位数够用。和更长时这里也会出现差别。",
+        "两次都是 {a}：这里位数够用。相加的数更多时，这里也会出现差别。",
     ),
     "payoff_rate": ("A guess is right", "一个猜测猜对的概率"),
     "payoff_price": ("A draft pass takes, of a target pass", "草稿前向耗时（占目标前向）"),
@@ -127,11 +127,11 @@ LEARN: dict[str, tuple[str, str]] = {
     ),
     "payoff_gain": (
         "{tokens} tokens for the time of {cost} passes: {ratio} times the speed. It pays.",
-        "{tokens} 个词元，花 {cost} 次前向的时间：速度是 {ratio} 倍。划算。",
+        "{tokens} 个词元，花 {cost} 次前向的时间：速度是原来的 {ratio} 倍。划算。",
     ),
     "payoff_loss": (
         "{tokens} tokens for the time of {cost} passes: {ratio} times the speed. It loses.",
-        "{tokens} 个词元，花 {cost} 次前向的时间：速度是 {ratio} 倍。不划算。",
+        "{tokens} 个词元，花 {cost} 次前向的时间：速度是原来的 {ratio} 倍。不划算。",
     ),
 }
 """`{n}` and the like are filled in by the scripts; `|` separates the words of an example."""

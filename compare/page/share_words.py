@@ -15,5 +15,5 @@ SHARE: dict[str, tuple[str, str]] = {
     "export_record": ("Run (JSON Lines)", "运行记录（JSON Lines）"),
     "export_scores": ("Scoreboard (CSV)", "记分板（CSV）"),
     "export_rounds": ("Rounds (CSV)", "各轮（CSV）"),
-    "export_replay": ("Replay (one HTML file)", "重放（单个 HTML 文件）"),
+    "export_replay": ("Replay (one HTML file)", "回放（单个 HTML 文件）"),
 }

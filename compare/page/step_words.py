@@ -12,7 +12,7 @@ STEP: dict[str, tuple[str, str]] = {
     "round_before": ("The round before", "上一轮"),
     "round_after": ("The round after", "下一轮"),
     "lane": ("Lane", "解码器"),
-    "context_tail": ("The context ends", "上文结尾"),
+    "context_tail": ("The context ends", "前文结尾"),
     "tree_title": ("The tree that the target checked in one pass", "目标模型一次前向检查的树"),
     "inner_title": ("How the N-gram helped the draft", "N-gram 如何帮助草稿模型"),
     "told_guessed": (
@@ -21,7 +21,7 @@ STEP: dict[str, tuple[str, str]] = {
     ),
     "told_nothing": (
         "Nothing was worth guessing (the draft: {passes}).",
-        "这一轮不值得猜测（草稿模型：{passes}）。",
+        "这一轮不值得猜测（草稿模型用了{passes}）。",
     ),
     "one_tokens": ("{n} token", " {n} 个词元"),
     "many_tokens": ("{n} tokens", " {n} 个词元"),
@@ -30,17 +30,17 @@ STEP: dict[str, tuple[str, str]] = {
     "told_agreed": ("The target agreed with {n}: “{text}”.", "目标模型同意其中 {n} 个：“{text}”。"),
     "told_disagreed": ("The target agreed with none of them.", "目标模型一个也不同意。"),
     "told_own": ("Its own next token is “{token}”.", "它自己的下一个词元是“{token}”。"),
-    "told_cut": ("There the answer ended.", "答案到此结束。"),
+    "told_cut": ("There the answer ended.", "回答到此结束。"),
     "told_sum": (
         "So one pass of the target gave {tokens}; the round took {ms} ms.",
         "于是目标模型一次前向得到{tokens}，本轮用时 {ms} 毫秒。",
     ),
-    "fate_root": ("last token of the context", "上文最后一个词元"),
+    "fate_root": ("last token of the context", "前文最后一个词元"),
     "fate_accepted": ("accepted", "被接受"),
     "fate_own": ("the target's own token", "目标模型自己的词元"),
     "fate_rejected": ("rejected", "被拒绝"),
     "fate_unreached": ("not reached", "未到达"),
-    "by_context": ("the last token of the context, the root of the tree", "上文最后一个词元，树根"),
+    "by_context": ("the last token of the context, the root of the tree", "前文最后一个词元，树根"),
     "by_draft": ("guessed by the draft", "由草稿模型猜测"),
     "by_ngram": ("guessed by the N-gram", "由 N-gram 猜测"),
     "by_target": ("from the target", "来自目标模型"),
@@ -65,7 +65,7 @@ STEP: dict[str, tuple[str, str]] = {
     ),
     "why_cut": (
         "Not used: the answer ended before it.",
-        "未使用：答案在它之前已结束。",
+        "未使用：回答在它之前已结束。",
     ),
     "why_unreached": (
         "Not reached: “{parent}” before it is not what the target says, so nobody asks what "
@@ -102,7 +102,7 @@ STEP: dict[str, tuple[str, str]] = {
     "inner_sum": (
         "Read ahead: {n}, of which {used} lie on the tree. Each of these would have cost the draft "
         "a pass of its own.",
-        "提前读取 {n} 处，其中 {used} 处在树上。否则每处都要草稿模型单独一次前向。",
+        "提前读取 {n} 处，其中 {used} 处在树上；后者本来各要草稿模型单独做一次前向。",
     ),
     "the_root": ("the root", "树根"),
 }

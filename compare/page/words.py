@@ -24,7 +24,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "chip_chat": ("Chat", "聊天"),
     "chip_translation": ("Translation", "翻译"),
     "chip_copy": ("Copy from the prompt", "抄写提示词"),
-    "chip_loses": ("Where guessing loses", "猜不中的例子"),
+    "chip_loses": ("Where guessing loses", "猜测吃亏的例子"),
     "import": ("Import a record (.jsonl)", "导入记录（.jsonl）"),
     "import_prompt": ("Prompt of the record", "记录中的提示词"),
     "run": ("Run", "运行"),

@@ -38,7 +38,7 @@ figures.chain = () => {
       make("span", "ssd-cell ssd-cell-none"),
       make("span", "ssd-chain-name", say("chain_says")), ...said);
     words.textContent = say("chain_reading", {
-      text: say("chain_prompt") + " " + right.slice(0, first + 1).join(say("chain_space")),
+      text: say("chain_prompt") + say("chain_space") + right.slice(0, first + 1).join(say("chain_space")),
       n: first + 1, k: first,
     });
   }
