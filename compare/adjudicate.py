@@ -72,7 +72,7 @@ class Float64:
     """
 
     def __init__(self, pair: LoadedPair, dtype: torch.dtype | None = None) -> None:
-        self._pair, self._dtype = pair, pair.dtype if dtype is None else dtype
+        self._pair, self._dtype = pair, dtype
 
     def __call__(self, ids: Sequence[int]) -> Rows:
         """Logits after each of `ids`, `[T, V]`."""
@@ -84,4 +84,4 @@ class Float64:
     @cached_property
     def _model(self) -> Any:
         # On the CPU, where float64 is whole and fast enough.
-        return load_model(self._pair.folder, self._dtype, "eager").double()
+        return load_model(self._pair.folder, self._dtype or self._pair.dtype, "eager").double()

@@ -27,14 +27,21 @@ def verify(args: argparse.Namespace) -> int:
     reader = RecordReader(args.file, say)
     header = reader.environment()
     digests, findings = checks.read_again(reader, header)
-    claims, bugs = checks.claims(digests), list(findings.bugs)
-    if args.replay or claims:
-        bugs += _verify_with_model(args, header, claims)
+    claims, has_bugs = checks.claims(digests), bool(findings.bugs)
     for method, counts in findings.verdicts.items():
         print(f"{method}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
-    for sentence in (*bugs, *findings.failures):
+    for sentence in (*findings.bugs, *findings.failures):
         print(sentence)
-    if bugs:
+    if args.replay or claims:
+        try:
+            for sentence in _verify_with_model(args, header, claims):
+                has_bugs = True
+                print(sentence)
+        except ValueError as refusal:  # what was found without the model stands
+            if not has_bugs:
+                raise
+            say(f"not decoded again: {refusal}")
+    if has_bugs:
         return EXIT_BUG
     return EXIT_FAILED if findings.failures else EXIT_OK
 
@@ -65,13 +72,20 @@ def _same_pair(args: argparse.Namespace, header: dict[str, Any]) -> LoadedPair:
 
     Its draft too, where the folder is there: it may guess otherwise, and decides no text.
     """
-    options = options_from_json(header["options"])
+    try:
+        options = options_from_json(header["options"])
+        made_with = header["pair"]["weights"]["target"], header["pair"]["probe"]["key"]
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"{args.file} does not say with which model it was made ({error}), so nothing can be "
+            "decoded again"
+        ) from error
     if args.model_dir is not None:
         options = replace(options, model_dir=args.model_dir)
     if options.draft is not None and not options.draft.is_dir():
         options = replace(options, draft=None)
     pair = load(options)
-    if pair.description["weights"]["target"] != header["pair"]["weights"]["target"]:
+    if pair.description["weights"]["target"] != made_with[0]:
         raise ValueError(
             f"{args.file} was made with another target model: give its folder with --model-dir"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from ssd import commands
 from ssd.commands import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 
 _TOKENS = 10_000
+_NOT_OF_A_JOB = ("chain", "stop", "system", "raw")
 _SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty")
 
 
@@ -32,6 +34,8 @@ def soak(args: argparse.Namespace) -> int:
     commands.check(args)
     settings = settings_from(args)
     check_varied(args, _SAMPLING, "soak varies the sampling itself")
+    if args.runs is not None:
+        check_varied(args, _NOT_OF_A_JOB, "a run of the lab has no such setting")
     if args.out is not None:
         check_out(args.out, may_exist=False)
     suite = suites.load_suite("quick", lambda progress: None)
@@ -96,7 +100,11 @@ def _soak_runs(args: argparse.Namespace, settings: Settings, suite: suites.Suite
     lab = Lab(
         lambda setup, report: PairEngine(pair, options, Bench(pair)),
         DEFAULT_METHODS,
-        Limits(max_new_tokens=settings.max_new_tokens, pairs=(options.pair,)),
+        Limits(
+            max_new_tokens=settings.max_new_tokens,
+            pairs=(options.pair,),
+            time_budget_s=math.inf,
+        ),
     )
     base = Job(
         prompt="",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from compare.certificate import inconsistencies
 from compare.near_tie import Rows
 from compare.records import RunRecord
 
@@ -72,6 +73,11 @@ def of_records(
     for record in records:
         if record.error is not None or not record.token_ids or record.key.prompt_id in seen:
             continue
+        for what in inconsistencies(record):
+            raise ValueError(
+                f"{record.key.method} on {record.key.prompt_id} contradicts itself ({what}): "
+                "see `compare verify`"
+            )
         seen.add(record.key.prompt_id)
         wanted = reference([*record.prompt_ids, *record.token_ids])
         before = wanted[len(record.prompt_ids) - 1 : -1]

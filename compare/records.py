@@ -20,6 +20,11 @@ class RunKey:
     prompt_id: str
     repeat: int = 0
 
+    @classmethod
+    def from_json(cls, data: Json) -> RunKey:
+        """The key of a line. Raises KeyError, TypeError or ValueError."""
+        return cls(_str(data["method"]), _str(data["prompt_id"]), whole(data["repeat"]))
+
 
 @dataclass(frozen=True)
 class RunRecord:
@@ -69,7 +74,7 @@ class RunRecord:
         """The record that `to_json` wrote. Raises ValueError naming what is wrong."""
         try:
             return cls(
-                key=RunKey(_str(data["method"]), _str(data["prompt_id"]), whole(data["repeat"])),
+                key=RunKey.from_json(data),
                 category=_str(data["category"]),
                 prompt_ids=ints(data["prompt_ids"]),
                 token_ids=ints(data["token_ids"]),

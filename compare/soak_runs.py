@@ -18,6 +18,7 @@ from compare.soak import SAMPLINGS
 from compare.step_record import Json
 from compare.suites import Prompt
 from compare.verdict_record import VerdictRecord
+from ssd.noise import SEED_LIMIT
 from ssd.sampling import Sampling
 
 ALLOWED_GROWTH = 64 << 20
@@ -62,7 +63,7 @@ def soak_jobs(base: Job, seed: int, prompts: Iterator[Prompt]) -> Iterator[Job]:
             prompt_id=f"{number}: {prompt.id}, {name}",
             category="soak",
             sampling=Sampling(**varied),
-            seed=seed + number,
+            seed=(seed + number) % SEED_LIMIT,
         )
 
 
@@ -87,7 +88,8 @@ def soak_runs(
 def _found(job: Job, last: Message, append: Callable[[Line], None]) -> tuple[str, ...]:
     """What was wrong with a job, by its last message."""
     if not isinstance(last, Ended) or last.reason != "finished":
-        return (f"failed: the job {job.prompt_id} did not finish: {last}",)
+        why = last.reason if isinstance(last, Ended) else last
+        return (f"failed: the job {job.prompt_id} did not finish: {why}",)
     environment = last.outcome.summary["environment"]
     runs = [RunRecord.from_json(record) for record in last.records]
     lines: list[Line] = [replace(run, settings=environment["settings"]) for run in runs]

@@ -34,7 +34,7 @@ class VerdictRecord:
     def from_json(cls, data: Json) -> VerdictRecord:
         """The verdict that `to_json` wrote. Raises ValueError."""
         try:
-            key = RunKey(data["method"], data["prompt_id"], data["repeat"])
+            key = RunKey.from_json(data)
             names = ("verdict", "reason", "position", "tokens", "gap", "error")
             values = {name: data[name] for name in names}
             if values["tokens"] is not None:

@@ -101,15 +101,14 @@ def _difference(record: RunRecord, environment: dict[str, Any], tools: Tools) ->
     where = f"BUG: {_where(record.key)}"
     if again.error is not None:
         return f"{where}: decoding again failed: {again.error}"
-    if again.text != record.text:
-        return f"{where}: decoded again, the text is another"
     if not tools.has_same_bits:
         again = replace(again, logit_hashes=record.logit_hashes)
     is_exact = bool(environment["is_exact"]) and tools.has_same_bits
     found = certify(record, again, is_exact=is_exact)
     if found.verdict == "IDENTICAL":
-        return None
-    if found.parting is not None and not environment["is_exact"]:
+        is_same = again.text == record.text
+        return None if is_same else f"{where}: decoded again, the text is another"
+    if found.parting is not None and not is_exact:
         judged = tools.judge.judge(record, again, request)
         return None if judged.verdict == "NEAR-TIE" else f"{where}: decoded again, {judged.reason}"
     return f"{where}: decoded again, {found.reason}"
@@ -120,8 +119,11 @@ def _settings(record: RunRecord, environment: dict[str, Any]) -> Settings:
 
 
 def find(reader: RecordReader, key: RunKey) -> RunRecord:
-    """The record of a run that the file holds."""
-    return next(r for r in reader.lines() if isinstance(r, RunRecord) and r.key == key)
+    """The record of a run that the file holds. Raises ValueError where it does not."""
+    for line in reader.lines():
+        if isinstance(line, RunRecord) and line.key == key:
+            return line
+    raise ValueError(f"{reader.path} speaks of a run that it does not hold: {_where(key)}")
 
 
 def _where(key: RunKey) -> str:

@@ -144,11 +144,22 @@ def run_command(main: Callable[[], int]) -> int:
     try:
         return main()
     except (ValueError, ModelUnavailable) as refusal:
-        print(f"error: {' '.join(str(refusal).split())}", file=sys.stderr)
-        return EXIT_USAGE
+        return _refused(str(refusal))
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return EXIT_OK
+    except OSError as error:
+        return _refused(f"{error.filename or 'the system'} cannot be used: {error.strerror}")
+    except MemoryError:
+        return _refused("the memory of this machine is used up: ask for less")
+    except FloatingPointError as error:  # of a model that computes no numbers any more
+        _refused(str(error))
+        return EXIT_FAILED
+
+
+def _refused(sentence: str) -> int:
+    print(f"error: {' '.join(sentence.split())}", file=sys.stderr)
+    return EXIT_USAGE

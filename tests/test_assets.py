@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +49,54 @@ def test_a_draft_of_another_target_is_refused(tmp_path: Path) -> None:
         read_draft(tmp_path, target())
     with pytest.raises(ValueError, match="train one first"):
         read_draft(tmp_path / "nowhere", target())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "draft.json").write_text("{"),
+        lambda folder: (folder / "draft.json").write_text("[1]"),
+        lambda folder: update_card(folder, {"calibration": [{"edges": [0.5]}]}),
+        lambda folder: update_card(folder, {"calibration": 7}),
+        lambda folder: update_card(folder, {"num_layers": "two"}),
+        lambda folder: next(folder.glob("draft-*.safetensors")).unlink(),
+        lambda folder: next(folder.glob("draft-*.safetensors")).write_bytes(b"short"),
+        lambda folder: update_card(folder, {"vocab_size": 61}),  # and ids beyond that
+    ],
+)
+def test_a_damaged_draft_is_refused_in_a_sentence(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    """It names the folder or the file."""
+    for path in ASSETS.iterdir():
+        shutil.copy(path, tmp_path)
+    update_card(tmp_path, {"width": 32, "vocab_size": 61})
+    damage(tmp_path)
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path))):
+        read_draft(tmp_path, target())
+
+
+def test_a_damaged_table_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "katz.npz"
+    whole = (ASSETS / "katz.npz").read_bytes()
+    floats = {name: np.zeros(2) for name in ("keys", "tokens", "probabilities")}
+    for damage in (
+        lambda: path.write_bytes(b""),
+        lambda: path.write_bytes(b"PK"),
+        lambda: path.write_bytes(whole[:5000]),
+        lambda: np.savez(path, keys=np.zeros(2)),
+        lambda: np.savez(path, **floats),
+    ):
+        damage()
+        with pytest.raises(ValueError, match=re.escape(str(path))):
+            read_katz(tmp_path)
+
+
+def test_a_failed_write_leaves_the_card(tmp_path: Path) -> None:
+    write_draft(tmp_path, {"part": torch.zeros(3)}, {"hope": 0.5})
+    with pytest.raises(TypeError):
+        update_card(tmp_path, {"hope": object()})
+    assert read_card(tmp_path) == {"hope": 0.5}
 
 
 def test_a_table_reads_as_written(tmp_path: Path) -> None:

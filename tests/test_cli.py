@@ -141,6 +141,16 @@ def test_exit_codes_of_what_goes_wrong(capsys: pytest.CaptureFixture[str]) -> No
     def refusing() -> int:
         raise ValueError("expected this,\n  got that")
 
+    def unreadable() -> int:
+        Path("/proc/1/nowhere").read_text()
+        return 0
+
+    def without_numbers() -> int:
+        raise FloatingPointError("the model's logits hold a NaN")
+
+    assert commands.run_command(unreadable) == 2
+    assert commands.run_command(without_numbers) == 4
+    assert capsys.readouterr().err.count("error: ") == 2
     assert commands.run_command(interrupted) == 130
     assert commands.run_command(refusing) == 2
     assert capsys.readouterr().err.splitlines()[-1] == "error: expected this, got that"

@@ -32,7 +32,15 @@ def test_what_is_no_corpus_is_refused(tmp_path: Path) -> None:
     np.savez(path, tokens=np.zeros(3))
     with pytest.raises(ValueError, match="tokens, length and prompt"):
         Corpus.load(path)
-    np.savez(path, tokens=np.zeros(3), length=np.array([2]), prompt=np.array([1]))
+    np.savez(path, tokens=np.zeros(3), length=np.array([3]), prompt=np.array([1]))
+    with pytest.raises(ValueError, match="whole numbers in a row"):
+        Corpus.load(path)
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:-30], whole[:90] + b"x" * 40 + whole[130:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="tokens, length and prompt"):
+            Corpus.load(path)
+    np.savez(path, tokens=np.zeros(3, int), length=np.array([2]), prompt=np.array([1]))
     with pytest.raises(ValueError, match="add up to its 3 tokens, got 2"):
         Corpus.load(path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -31,6 +32,20 @@ def test_a_damaged_measurement_is_made_anew(tmp_path: Path) -> None:
     stored.write_text('{"val')
     assert machine.remembered(tmp_path, "cost", "a", lambda: {"value": 2}) == {"value": 2}
     assert machine.remembered(tmp_path, "cost", "a", lambda: {"value": 3}) == {"value": 2}
+
+
+def test_a_measurement_of_another_shape_is_made_anew(tmp_path: Path) -> None:
+    """Valid JSON that is not what was measured."""
+
+    def is_good(found: dict[str, Any]) -> bool:
+        return found["value"] > 1
+
+    machine.remembered(tmp_path, "cost", "a", lambda: {"value": 2}, is_good)
+    (stored,) = tmp_path.rglob("cost-a.json")
+    for number, other in enumerate(("[]", "{}", "null", '{"value": 1}', '{"value": "x"}')):
+        stored.write_text(other)
+        fresh = {"value": number + 5}
+        assert machine.remembered(tmp_path, "cost", "a", lambda: fresh, is_good) == fresh  # noqa: B023
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:

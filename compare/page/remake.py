@@ -12,6 +12,7 @@ from compare.page.recordings import NAMES, WORDS, record_path, suite_path
 from compare.record_file import RecordReader
 from compare.record_words import words_of
 from compare.records import RunRecord
+from ssd.commands import Parser
 
 OPTIONS = {
     "usual": ("--max-new-tokens", "80"),
@@ -28,15 +29,23 @@ OPTIONS = {
 
 
 def main() -> int:
-    """The exit code: that of the first run that did not end well, else 0."""
+    """The exit code: that of the first run that did not end well, else 0.
+
+    A recording is replaced once its run has ended well.
+    """
+    Parser(prog="compare.page.remake", description=__doc__).parse_args()
     for name in NAMES:
-        record_path(name).unlink(missing_ok=True)
-        out, suite = os.path.relpath(record_path(name)), os.path.relpath(suite_path(name))
-        command = ["run", "--out", out, "--suite", suite, "--details", *OPTIONS[name]]
-        sys.argv[1:] = command  # the command that the record says it was made by
-        code = compare.main(command)
+        path = record_path(name)
+        new = path.with_suffix(".new.jsonl")
+        new.unlink(missing_ok=True)
+        told, suite = os.path.relpath(path), os.path.relpath(suite_path(name))
+        options = ["--suite", suite, "--details", *OPTIONS[name]]
+        sys.argv[1:] = ["run", "--out", told, *options]  # what the record says it was made by
+        code = compare.main(["run", "--out", str(new), *options])
         if code:
+            new.unlink(missing_ok=True)
             return code
+        new.replace(path)
     WORDS.write_text(json.dumps(_words(), ensure_ascii=True, indent=0) + "\n", "utf-8")
     return 0
 

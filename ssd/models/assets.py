@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -21,6 +24,8 @@ from ssd.ngram import KatzTable
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 KATZ = "katz.npz"
+NPZ_FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error)
+"""What reading arrays raises where a file of them is none, or not whole."""
 _CARD, _SHARDS = "draft.json", "draft-*.safetensors"
 
 
@@ -45,6 +50,18 @@ def read_draft(
     `head`: the weight of the target's head where it is not the embedding. Raises ValueError where
     the files are missing or of another target.
     """
+    try:
+        return _read_draft(folder, target, head)
+    except (LookupError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+        raise ValueError(
+            f"expected a draft that `ssd.train draft` made in {folder}, got one whose files do not "
+            f"fit together ({error}): train it again, or copy all of its files"
+        ) from error
+
+
+def _read_draft(
+    folder: Path, target: Transformer, head: Tensor | None
+) -> tuple[Transformer, DraftAsset]:
     card, tensors = read_card(folder), _tensors(folder)
     embedding = target.weights.embedding
     if card["width"] != embedding.shape[1] or card["vocab_size"] != embedding.shape[0]:
@@ -86,7 +103,12 @@ def read_card(folder: Path) -> dict[str, Any]:
     path = folder / _CARD
     if not path.is_file():
         raise ValueError(f"expected a draft in {folder}, got no {_CARD} there: train one first")
-    card: dict[str, Any] = json.loads(path.read_text())
+    try:
+        card = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON ({error}): train the draft again") from error
+    if not isinstance(card, dict):
+        raise ValueError(f"{path} must hold an object, got {str(card)[:40]!r}")
     return card
 
 
@@ -99,14 +121,19 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
 
 def update_card(folder: Path, figures: Mapping[str, Any]) -> None:
     """Write `figures` into the card of the draft in `folder`."""
-    (folder / _CARD).write_text(json.dumps({**read_card(folder), **figures}, indent=1) + "\n")
+    _write_card(folder, {**read_card(folder), **figures})
+
+
+def _write_card(folder: Path, card: Mapping[str, Any]) -> None:
+    """Replace the card as a whole: a write that fails leaves the old one."""
+    scratch = folder / f".{_CARD}.new"
+    scratch.write_text(json.dumps(card, indent=1) + "\n")
+    scratch.replace(folder / _CARD)
 
 
 def write_draft(folder: Path, tensors: dict[str, Tensor], card: dict[str, object]) -> None:
     """Store a draft in files under 10 MB, and its card."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob(_SHARDS):
-        old.unlink()
     shards: list[dict[str, Tensor]] = [{}]
     size = 0
     for name, tensor in tensors.items():
@@ -116,22 +143,38 @@ def write_draft(folder: Path, tensors: dict[str, Tensor], card: dict[str, object
             size = 0
         shards[-1][name] = tensor.contiguous()
         size += num_bytes
+    written = []
     for number, shard in enumerate(shards, start=1):
-        save_file(shard, folder / f"draft-{number:05d}-of-{len(shards):05d}.safetensors")
-    (folder / _CARD).write_text(json.dumps(card, indent=1) + "\n")
+        path = folder / f"draft-{number:05d}-of-{len(shards):05d}.safetensors"
+        save_file(shard, scratch := path.with_suffix(".new"))
+        scratch.replace(path)
+        written.append(path)
+    _write_card(folder, card)
+    for old in set(folder.glob(_SHARDS)) - set(written):
+        old.unlink()
 
 
 def read_katz(folder: Path) -> KatzTable | None:
-    """The table in `folder`; None where there is none."""
+    """The table in `folder`; None where there is none. Raises ValueError where it is no table."""
     path = folder / KATZ
     if not path.is_file():
         return None
-    with np.load(path) as arrays:
-        return KatzTable(arrays["keys"], arrays["tokens"], arrays["probabilities"])
+    try:
+        with np.load(path) as arrays:
+            table = KatzTable(arrays["keys"], arrays["tokens"], arrays["probabilities"])
+        if table.keys.dtype != np.uint64 or table.tokens.dtype.kind != "u":
+            raise TypeError("its keys and tokens are no whole numbers")
+    except NPZ_FAULTS as error:
+        raise ValueError(
+            f"expected an N-gram that `ssd.train ngram` made, got {path} ({error}): make it again"
+        ) from error
+    return table
 
 
 def write_katz(folder: Path, table: KatzTable) -> None:
     """Store a table."""
+    scratch = folder / f".{KATZ}"
     np.savez_compressed(
-        folder / KATZ, keys=table.keys, tokens=table.tokens, probabilities=table.probabilities
+        scratch, keys=table.keys, tokens=table.tokens, probabilities=table.probabilities
     )
+    scratch.replace(folder / KATZ)

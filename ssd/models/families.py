@@ -34,8 +34,14 @@ def transformer(
         )
     family = _FAMILIES[name]
     placed = {key: value.to(device) for key, value in tensors.items()}
-    weights = family.weights(config, placed, dtype)
-    return Transformer(family.architecture(config), weights, Numerics())
+    try:
+        weights, architecture = family.weights(config, placed, dtype), family.architecture(config)
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"the model must have the settings and tensors of a {name} in whole numbers, got one "
+            f"without what is wanted ({error}); quantised checkpoints are not read"
+        ) from error
+    return Transformer(architecture, weights, Numerics())
 
 
 def fingerprint(weights: Weights) -> str:

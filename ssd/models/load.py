@@ -194,7 +194,7 @@ def _probed(
         )
         return {"widths": list(result.invariant_widths), "rows": result.num_rows}
 
-    found = machine.remembered(cache, "probe", name, fresh)
+    found = machine.remembered(cache, "probe", name, fresh, _are_widths)
     result = ProbeResult(tuple(found["widths"]), CANDIDATE_WIDTHS, found["rows"])
     if kind == "fast" or not result.is_invariant:
         return model.with_numerics(Numerics(kind, CANDIDATE_WIDTHS)), result
@@ -206,8 +206,12 @@ def _probed(
         slow = measure(exact, clock, few, _CAREFUL).overpriced
         return {"widths": [width for width in result.invariant_widths if width not in slow]}
 
-    found = machine.remembered(cache, "widths", name, affordable)
+    found = machine.remembered(cache, "widths", name, affordable, _are_widths)
     return model.with_numerics(Numerics(kind, tuple(found["widths"]))), result
+
+
+def _are_widths(found: dict[str, Any]) -> bool:
+    return len(found["widths"]) > 0 and all(width in CANDIDATE_WIDTHS for width in found["widths"])
 
 
 def _lonely_rows(model: Transformer, ids: Sequence[int]) -> Tensor:

@@ -56,17 +56,23 @@ def forget(folder: Path, kind: str, name: str) -> None:
 
 
 def remembered(
-    folder: Path, kind: str, name: str, measure: Callable[[], dict[str, Any]]
+    folder: Path,
+    kind: str,
+    name: str,
+    measure: Callable[[], dict[str, Any]],
+    is_good: Callable[[dict[str, Any]], bool] = lambda found: True,
 ) -> dict[str, Any]:
     """The stored measurement of this `kind` and `name`, or a new one, stored if it can be.
 
-    A file that cannot be read is measured anew; a folder that cannot be written is no error.
+    A file that cannot be read, or that `is_good` does not take, is measured anew; a folder that
+    cannot be written is no error.
     """
     path = _path(folder, kind, name)
     try:
         stored: dict[str, Any] = json.loads(path.read_text())
-        return stored
-    except (OSError, ValueError):
+        if is_good(stored):
+            return stored
+    except (OSError, ValueError, KeyError, TypeError):
         pass
     measured = measure()
     try:

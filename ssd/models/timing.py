@@ -53,8 +53,9 @@ def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
         costs = {name: sum(stopwatch.seconds(made(name), _NARROW).seconds) for name in forms}
         return {"form": min(costs, key=lambda name: costs[name])}
 
+    name = model_key(draft, "form", _NARROW, stopwatch.beside)
     found = machine.remembered(
-        stopwatch.cache, "form", model_key(draft, "form", _NARROW, stopwatch.beside), fresh
+        stopwatch.cache, "form", name, fresh, lambda found: found["form"] in forms
     )
     return made(found["form"])
 
@@ -70,12 +71,16 @@ def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
     cache = stopwatch.cache
     parts = (model.numerics.kind, model.numerics.widths, WIDTHS, stopwatch.beside)
     name = model_key(model, *parts)
-    found = machine.remembered(cache, "cost", name, fresh)
+    found = machine.remembered(cache, "cost", name, fresh, _are_costs)
     costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
     if has_drifted(costs, stopwatch.seconds(model, _GLANCE, _GLANCES)):
         machine.forget(cache, "cost", name)
-        found = machine.remembered(cache, "cost", name, fresh)
+        found = machine.remembered(cache, "cost", name, fresh, _are_costs)
     return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
+
+
+def _are_costs(found: dict[str, Any]) -> bool:
+    return len(found["widths"]) == len(found["seconds"]) > 0 and min(found["seconds"]) > 0
 
 
 def model_key(model: Transformer, *parts: object) -> str:

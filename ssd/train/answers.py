@@ -104,6 +104,9 @@ def write_answers(
     if out.is_file():
         _check_same(card_path, card, out)
         return Corpus.load(out)
+    if card_path.exists() or (parts.is_dir() and not (parts / "card.json").is_file()):
+        taken = card_path if card_path.exists() else parts
+        raise ValueError(f"{taken} would be overwritten beside {out}: give another --out")
     parts.mkdir(parents=True, exist_ok=True)
     _check_same(parts / "card.json", card, parts)
     (parts / "card.json").write_text(json.dumps(card, indent=1) + "\n")

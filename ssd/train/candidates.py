@@ -36,10 +36,16 @@ def _runs(path: Path) -> dict[str, dict[str, Mapping[str, Any]]]:
     if not path.is_file():
         raise ValueError(f"expected a record file, got {path}: no such file")
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        entry: dict[str, Any] = json.loads(line)
-        if entry["kind"] == "run" and not entry.get("error"):
-            found.setdefault(entry["method"], {}).setdefault(entry["prompt_id"], entry)
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            entry: dict[str, Any] = json.loads(line)
+            if entry["kind"] == "run" and not entry.get("error"):
+                _seconds(entry)
+                found.setdefault(entry["method"], {}).setdefault(entry["prompt_id"], entry)
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise ValueError(
+                f"line {number} of {path} must be an entry of a record, got {line[:60]!r} ({error})"
+            ) from error
     return found
 
 

@@ -12,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ssd.models.assets import NPZ_FAULTS
+
 _HELD_OUT = 0.05
 _BUCKET = 32  # few widths: memory grows with every shape that the kernels meet
 
@@ -50,7 +52,12 @@ class Corpus:
         try:
             with np.load(path) as arrays:
                 found = cls(arrays["tokens"], arrays["length"], arrays["prompt"])
-        except (OSError, ValueError, KeyError) as error:
+            if any(
+                each.dtype.kind not in "iu" or each.ndim != 1
+                for each in (found.tokens, found.length, found.prompt)
+            ):
+                raise ValueError("an array is not one of whole numbers in a row")
+        except NPZ_FAULTS as error:
             raise ValueError(
                 f"--corpus must be an .npz file with the arrays tokens, length and prompt, got "
                 f"{path} ({error})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,16 +52,26 @@ def read_answers(path: Path) -> list[Document]:
         try:
             entry: dict[str, Any] = json.loads(line)
             kind, method = entry["kind"], entry.get("method")
-        except (ValueError, KeyError, TypeError):
+            if kind == "environment":
+                _check_greedy(path, entry)
+            if kind == "run" and method == "autoregressive" and not entry.get("error"):
+                prompt = entry["prompt_ids"]
+                found.setdefault(entry["prompt_id"], ([*prompt, *entry["token_ids"]], len(prompt)))
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
             raise ValueError(
                 f"line {number} of {path} must be an entry of a record, got {line[:60]!r}"
             ) from None
-        if kind == "run" and method == "autoregressive" and not entry.get("error"):
-            prompt = entry["prompt_ids"]
-            found.setdefault(entry["prompt_id"], ([*prompt, *entry["token_ids"]], len(prompt)))
     if not found:
         raise ValueError(f"expected runs of autoregressive in {path}, got none: record some")
     return list(found.values())
+
+
+def _check_greedy(path: Path, environment: Mapping[str, Any]) -> None:
+    temperature = environment.get("settings", {}).get("temperature", 0)
+    if temperature:
+        raise ValueError(
+            f"expected greedy answers in {path}, got ones of temperature {temperature}"
+        )
 
 
 def is_looping(answer: Sequence[int]) -> bool:
