@@ -92,11 +92,10 @@ class Lab:
         told = 0
         try:
             while not task.is_over:
-                batch = task.take()
                 if (ahead := self._line.ahead(task)) not in (0, told):
                     told = ahead
-                    batch = (Waiting(ahead), *batch)
-                yield batch
+                    yield (Waiting(ahead),)
+                yield task.take()
                 if task.is_stopped and not task.is_at_work:
                     yield (Ended("stopped", (), Outcome()),)
                     return

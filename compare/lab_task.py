@@ -70,7 +70,7 @@ class Task(Generic[Message]):
         """Nothing: for a worker whose words from another process nobody reads."""
 
     def take(self) -> tuple[Message, ...]:
-        """The messages of the next quarter of a second, or what is left where the worker is done."""
+        """The messages of the next quarter of a second, or what is left once the worker is done."""
         deadline = time.monotonic() + _BATCH_S
         batch: list[Message] = []
         while (left := deadline - time.monotonic()) > 0 and not self.is_over:
