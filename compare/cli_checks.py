@@ -13,9 +13,8 @@ from compare.console import alone, load, say
 from compare.environment import options_from_json
 from compare.fidelity import Fidelity, of_records
 from compare.methods import Bench
-from compare.metrics import judges
 from compare.record_file import RecordReader
-from compare.records import RunKey, RunRecord
+from compare.records import RunKey
 from ssd.commands import EXIT_BUG, EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
@@ -100,11 +99,7 @@ def fidelity(args: argparse.Namespace) -> int:
 
     reader, total = RecordReader(args.file, say), Fidelity()
     header = reader.environment()
-    ours = (
-        line
-        for line in reader.lines()
-        if isinstance(line, RunRecord) and judges(header, line.key.method)
-    )
+    ours = checks.our_runs(reader, header)
     with alone():
         pair = _same_pair(args, header)
         reference = Float64(pair, torch.float32)

@@ -16,6 +16,7 @@ from compare.run import Judging, Workbench, rotated, verdict_on
 from compare.settings import Settings
 from compare.suites import Prompt
 from compare.verdict_record import VerdictRecord
+from ssd.noise import SEED_LIMIT
 
 if TYPE_CHECKING:
     from ssd.request import Request
@@ -66,6 +67,25 @@ def soak_prompts(quick: Sequence[Prompt]) -> Iterator[Prompt]:
 
 
 @dataclass(frozen=True)
+class Variation:
+    """One prompt of a soak, named by its number and sampling, with settings of its own."""
+
+    prompt: Prompt
+    settings: Settings
+
+
+def variations(prompts: Iterator[Prompt], settings: Settings) -> Iterator[Variation]:
+    """`prompts`, each with the next sampling and seed."""
+    samplings = itertools.cycle(SAMPLINGS.items())
+    for number, (prompt, (name, sampling)) in enumerate(zip(prompts, samplings, strict=False)):
+        seed = (settings.seed + number) % SEED_LIMIT
+        yield Variation(
+            replace(prompt, id=f"{number}: {prompt.id}, {name}"),
+            replace(settings, **sampling, seed=seed),  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True)
 class SoakState:
     """How much was compared: the reference's tokens, and how many ids differed in other lanes."""
 
@@ -92,11 +112,8 @@ class Soak:
     ) -> Iterator[SoakState]:
         """The state after each prompt, until `num_tokens` of the reference were compared."""
         state = SoakState()
-        samplings = itertools.cycle(SAMPLINGS.items())
-        for number, (prompt, (name, sampling)) in enumerate(zip(prompts, samplings, strict=False)):
-            settings = replace(self.settings, **sampling, seed=self.settings.seed + number)  # type: ignore[arg-type]
-            named = replace(prompt, id=f"{number}: {prompt.id}, {name}")
-            state = self._compare(state, named, settings, append)
+        for each in variations(prompts, self.settings):
+            state = self._compare(state, each.prompt, each.settings, append)
             yield state
             if state.tokens >= num_tokens:
                 return

@@ -6,19 +6,17 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from compare.digest import Digests
 from compare.job import Ended, Job, Message
 from compare.lab import Lab
-from compare.metrics import certificate, judges
 from compare.record_file import Line
 from compare.records import RunRecord
-from compare.soak import SAMPLINGS
-from compare.step_record import Json
+from compare.run import problems
+from compare.settings import Settings
+from compare.soak import variations
 from compare.suites import Prompt
 from compare.verdict_record import VerdictRecord
-from ssd.noise import SEED_LIMIT
 from ssd.sampling import Sampling
 
 ALLOWED_GROWTH = 64 << 20
@@ -51,19 +49,20 @@ class RunsState:
         return max(self.resident[count // 2 :]) - max(self.resident[count // 4 : count // 2])
 
 
-def soak_jobs(base: Job, seed: int, prompts: Iterator[Prompt]) -> Iterator[Job]:
+def soak_jobs(base: Job, settings: Settings, prompts: Iterator[Prompt]) -> Iterator[Job]:
     """Jobs without end over `prompts`, each with the next sampling and seed."""
-    samplings = itertools.cycle(SAMPLINGS.items())
-    for number, (prompt, (name, sampling)) in enumerate(zip(prompts, samplings, strict=False)):
-        varied: dict[str, Any] = dict(sampling)
+    for each in variations(prompts, settings):
+        varied = each.settings
         yield replace(
             base,
-            prompt=prompt.text,
-            is_raw=prompt.is_raw,
-            prompt_id=f"{number}: {prompt.id}, {name}",
+            prompt=each.prompt.text,
+            is_raw=each.prompt.is_raw,
+            prompt_id=each.prompt.id,
             category="soak",
-            sampling=Sampling(**varied),
-            seed=(seed + number) % SEED_LIMIT,
+            sampling=Sampling(
+                varied.temperature, varied.top_k, varied.top_p, varied.repetition_penalty
+            ),
+            seed=varied.seed,
         )
 
 
@@ -74,40 +73,31 @@ def soak_runs(
     state = RunsState()
     for job in itertools.islice(jobs, num_runs):
         *_, last = (message for batch in lab.run(job) for message in batch)
-        found = _found(job, last, append)
+        bugs, failures = _found(job, last, append)
         state = RunsState(
             runs=state.runs + 1,
-            bugs=state.bugs + sum(word.startswith("BUG") for word in found),
-            failures=state.failures + sum(word.startswith("failed") for word in found),
+            bugs=state.bugs + len(bugs),
+            failures=state.failures + len(failures),
             resident=(*state.resident, resident_bytes()),
-            words=found,
+            words=(*bugs, *failures),
         )
         yield state
 
 
-def _found(job: Job, last: Message, append: Callable[[Line], None]) -> tuple[str, ...]:
-    """What was wrong with a job, by its last message."""
+def _found(
+    job: Job, last: Message, append: Callable[[Line], None]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Sentences on the bugs and the failures of a job, by its last message."""
     if not isinstance(last, Ended) or last.reason != "finished":
         why = last.reason if isinstance(last, Ended) else last
-        return (f"failed: the job {job.prompt_id} did not finish: {why}",)
+        return (), (f"failed: the job {job.prompt_id} did not finish: {why}",)
     environment = last.outcome.summary["environment"]
     runs = [RunRecord.from_json(record) for record in last.records]
     lines: list[Line] = [replace(run, settings=environment["settings"]) for run in runs]
     lines += [VerdictRecord.from_json(verdict) for verdict in last.outcome.verdicts]
     for line in lines:
         append(line)
-    return tuple(_wrong(environment, Digests.of(lines)))
-
-
-def _wrong(environment: Json, digests: Digests) -> Iterator[str]:
-    for key, run in digests.runs.items():
-        where = f"{key.method} on {key.prompt_id}"
-        if run.error is not None:
-            yield f"failed: {where}: {run.error}"
-        elif judges(environment, key.method):
-            judged = certificate(environment, digests, run)
-            if judged is not None and judged.verdict == "BUG":
-                yield f"BUG: {where}: {judged.reason}"
+    return problems(environment, Digests.of(lines))
 
 
 def resident_bytes() -> int:

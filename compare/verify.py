@@ -81,11 +81,17 @@ def decoded_again(
     reader: RecordReader, environment: dict[str, Any], tools: Tools
 ) -> Iterator[tuple[RunKey, str | None]]:
     """Each of our runs, decoded again, and a sentence where it does not come out the same."""
-    for record in reader.lines():
-        if not isinstance(record, RunRecord) or record.error is not None:
+    for record in our_runs(reader, environment):
+        yield record.key, _difference(record, environment, tools)
+
+
+def our_runs(reader: RecordReader, environment: dict[str, Any]) -> Iterator[RunRecord]:
+    """The runs that have verdicts and did not fail."""
+    for line in reader.lines():
+        if not isinstance(line, RunRecord) or line.error is not None:
             continue
-        if judges(environment, record.key.method):
-            yield record.key, _difference(record, environment, tools)
+        if judges(environment, line.key.method):
+            yield line
 
 
 def _difference(record: RunRecord, environment: dict[str, Any], tools: Tools) -> str | None:

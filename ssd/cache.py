@@ -12,25 +12,17 @@ _GROWTH = 256
 
 
 @dataclass(frozen=True)
-class Window:
-    """What one pass sees of one layer: the slots of its own rows, `[T, H, D]`, to be written, and
-    all those up to them, `[H, S, D]`, to be read.
+class StoredSlots:
+    """What one pass reads of one layer, `[H, S, D]`.
 
-    `scratch`: where the latter are converted to, None where they are read as stored. Keys and
-    values share it, lest it crowd the weights out of the processor's cache: the values are to be
-    read when the keys are done with.
+    `scratch`: where it is converted to, None where it is read as stored. Keys and values share it,
+    lest it crowd the weights out of the processor's cache: the values are to be read when the keys
+    are done with.
     """
 
-    new_keys: Tensor
-    new_values: Tensor
     stored_keys: Tensor
     stored_values: Tensor
     scratch: Tensor | None
-
-    def write(self, keys: Tensor, values: Tensor) -> None:
-        """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
-        self.new_keys.copy_(keys)
-        self.new_values.copy_(values)
 
     def keys(self) -> Tensor:
         """All keys, `[H, S, D]`, until the next reading."""
@@ -42,6 +34,19 @@ class Window:
 
     def _read(self, stored: Tensor) -> Tensor:
         return stored if self.scratch is None else self.scratch.copy_(stored)
+
+
+@dataclass(frozen=True)
+class Window(StoredSlots):
+    """The slots up to those of the pass's own rows, `[T, H, D]`, which are to be written."""
+
+    new_keys: Tensor
+    new_values: Tensor
+
+    def write(self, keys: Tensor, values: Tensor) -> None:
+        """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
+        self.new_keys.copy_(keys)
+        self.new_values.copy_(values)
 
 
 class KVCache:
@@ -99,13 +104,16 @@ class KVCache:
         is_same = self._scratch.dtype == self._keys.dtype
         scratch = None if is_same else self._scratch[:, :end]
         parts = zip(
-            self._keys[:, :, first:end].transpose(1, 2).unbind(),
-            self._values[:, :, first:end].transpose(1, 2).unbind(),
             self._keys[:, :, :end].unbind(),
             self._values[:, :, :end].unbind(),
+            self._keys[:, :, first:end].transpose(1, 2).unbind(),
+            self._values[:, :, first:end].transpose(1, 2).unbind(),
             strict=True,
         )
-        return tuple(Window(*part, scratch) for part in parts)
+        return tuple(
+            Window(keys, values, scratch, new_keys, new_values)
+            for keys, values, new_keys, new_values in parts
+        )
 
     @torch.inference_mode()
     def move(self, sources: Sequence[int], first: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,15 @@ class CalibrationTable:
     temperature: float
     edges: tuple[float, ...]
     chances: tuple[tuple[float, ...], ...]
+
+    @cached_property
+    def _chances(self) -> NDArray[np.float32]:
+        return np.asarray(self.chances, dtype=np.float32)
+
+    def of(self, shares: NDArray[np.floating]) -> NDArray[np.floating]:
+        """The chance of each of `shares`, `[..., K]` best first."""
+        ranks = np.minimum(np.arange(shares.shape[-1]), len(self._chances) - 1)
+        return self._chances[ranks, np.searchsorted(self.edges, shares, side="right")]
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.edges) + 1 for row in self.chances) or not self.chances:
@@ -73,10 +83,7 @@ class Calibration:
         tables = [table for table in self.tables if (table.temperature == 0) == is_greedy]
         if not tables:
             return shares
-        table = min(tables, key=lambda table: abs(table.temperature - temperature))
-        chances = np.asarray(table.chances, dtype=np.float32)
-        ranks = np.minimum(np.arange(shares.shape[-1]), len(chances) - 1)
-        return chances[ranks, np.searchsorted(table.edges, shares, side="right")]
+        return min(tables, key=lambda table: abs(table.temperature - temperature)).of(shares)
 
 
 UNCALIBRATED = Calibration()

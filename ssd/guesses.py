@@ -35,7 +35,7 @@ class RowReader:
         rows = rows.float()
         top = torch.topk(rows, self.num_guesses)
         shares = torch.exp(top.values - torch.logsumexp(rows, dim=-1, keepdim=True))
-        return self._guesses(top.indices.cpu().numpy(), shares.cpu().numpy(), 0.0)
+        return self._guesses(self._ids(top.indices.cpu().numpy()), shares.cpu().numpy(), 0.0)
 
     def noisy(self, rows: Tensor, positions: Sequence[int], request: Request) -> list[list[Guess]]:
         """The likeliest outcomes under the noise that the target will use at `positions`."""
@@ -43,25 +43,21 @@ class RowReader:
         num_scores = min(NOISY_SCORES, sampling.top_k or NOISY_SCORES, rows.shape[1])
         top = torch.topk(rows, num_scores)
         scores = top.values.float().cpu().numpy() / np.float32(sampling.temperature)
-        columns = top.indices.cpu().numpy()
-        ids = self._ids(columns)
+        ids = self._ids(top.indices.cpu().numpy())
         for row, position in enumerate(positions):
             scores[row] += noise.gumbel(request.seed, position, ids[row])
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         best = np.argsort(-weights, axis=1, kind="stable")[:, : self.num_guesses]
         shares = np.take_along_axis(weights, best, axis=1) / weights.sum(axis=1, keepdims=True)
-        return self._guesses(
-            np.take_along_axis(columns, best, axis=1), shares, sampling.temperature
-        )
+        return self._guesses(np.take_along_axis(ids, best, axis=1), shares, sampling.temperature)
 
     def _guesses(
-        self, columns: NDArray[np.int64], shares: NDArray[np.float32], temperature: float
+        self, ids: NDArray[np.int64], shares: NDArray[np.float32], temperature: float
     ) -> list[list[Guess]]:
         chances = self.calibration.chances(temperature, shares).tolist()
-        ids = self._ids(columns).tolist()
         return [
             [Guess(token, chance, "draft") for token, chance in zip(*row, strict=True)]
-            for row in zip(ids, chances, strict=True)
+            for row in zip(ids.tolist(), chances, strict=True)
         ]
 
     def _ids(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from compare.job import Job, Lane, LaneEnded, Limits, Record, Told
 from compare.lab import Lab
 from compare.record_file import Line
 from compare.records import RunRecord
+from compare.settings import Settings
 from compare.soak import SAMPLINGS, soak_prompts
 from compare.soak_runs import ALLOWED_GROWTH, RunsState, resident_bytes, soak_jobs, soak_runs
 from compare.suites import Prompt
@@ -44,7 +45,11 @@ class Other(FakeEngine):
 
 def soaked(engine: FakeEngine, num_runs: int, lines: list[Line]) -> list[RunsState]:
     lab = Lab(opener(engine, 0.0), METHODS, Limits())
-    return list(soak_runs(lab, soak_jobs(BASE, 7, soak_prompts(PROMPTS)), num_runs, lines.append))
+    return list(
+        soak_runs(
+            lab, soak_jobs(BASE, Settings(seed=7), soak_prompts(PROMPTS)), num_runs, lines.append
+        )
+    )
 
 
 def test_every_job_is_another_and_all_are_recorded() -> None:
@@ -55,7 +60,12 @@ def test_every_job_is_another_and_all_are_recorded() -> None:
     records = [line for line in lines if isinstance(line, RunRecord)]
     assert len({record.key for record in records}) == 30 == len(lines)
     assert all(record.settings is not None for record in records)
-    jobs = [job for job, _ in zip(soak_jobs(BASE, 7, soak_prompts(PROMPTS)), states, strict=False)]
+    jobs = [
+        job
+        for job, _ in zip(
+            soak_jobs(BASE, Settings(seed=7), soak_prompts(PROMPTS)), states, strict=False
+        )
+    ]
     assert len({job.seed for job in jobs}) == 10
     assert len({job.sampling for job in jobs}) == len(SAMPLINGS)
 
@@ -69,7 +79,9 @@ def test_a_text_that_parts_is_a_bug_and_an_error_a_failure() -> None:
 
 def test_a_job_that_is_refused_is_a_failure() -> None:
     lab = Lab(opener(FakeEngine(), 0.0), METHODS, Limits(max_new_tokens=4))
-    (state,) = soak_runs(lab, soak_jobs(BASE, 7, soak_prompts(PROMPTS)), 1, lambda line: None)
+    (state,) = soak_runs(
+        lab, soak_jobs(BASE, Settings(seed=7), soak_prompts(PROMPTS)), 1, lambda line: None
+    )
     assert state.failures == 1 and "did not finish" in state.words[0]
 
 
@@ -112,5 +124,7 @@ def test_tokens_or_runs_but_not_both(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_job_that_is_cut_is_a_failure() -> None:
     """By its time budget here."""
     lab = Lab(opener(FakeEngine(round_s=0.05), 0.0), METHODS, Limits(time_budget_s=0.01))
-    (state,) = soak_runs(lab, soak_jobs(BASE, 7, soak_prompts(PROMPTS)), 1, lambda line: None)
+    (state,) = soak_runs(
+        lab, soak_jobs(BASE, Settings(seed=7), soak_prompts(PROMPTS)), 1, lambda line: None
+    )
     assert state.failures == 1 and "budget" in state.words[0]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ssd.cache import KVCache
+from ssd.cache import KVCache, StoredSlots
 from ssd.cost import one_pass
 from ssd.exact import Numerics
 from ssd.model import Pass
@@ -82,33 +82,19 @@ class Room:
     def windows(self, slots: Tensor) -> tuple[SlotWindow, ...]:
         """For each layer, what a pass reads and writes whose rows take `slots`."""
         pairs = zip(self.keys.unbind(), self.values.unbind(), strict=True)
-        return tuple(SlotWindow(*pair, slots, self._scratch) for pair in pairs)
+        return tuple(SlotWindow(*pair, self._scratch, slots) for pair in pairs)
 
 
 @dataclass(frozen=True)
-class SlotWindow:
-    """One layer of a room: all slots, `[H, S, D]`, are read, and `slots`, `[T]`, written."""
+class SlotWindow(StoredSlots):
+    """All slots of one layer of a room, of which `slots`, `[T]`, are to be written."""
 
-    stored_keys: Tensor
-    stored_values: Tensor
     slots: Tensor
-    scratch: Tensor | None
 
     def write(self, keys: Tensor, values: Tensor) -> None:
         """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
         for stored, new in ((self.stored_keys, keys), (self.stored_values, values)):
             stored.index_copy_(1, self.slots, new.transpose(0, 1).to(stored.dtype))
-
-    def keys(self) -> Tensor:
-        """All keys, until the next reading."""
-        return self._read(self.stored_keys)
-
-    def values(self) -> Tensor:
-        """All values, until the next reading."""
-        return self._read(self.stored_values)
-
-    def _read(self, stored: Tensor) -> Tensor:
-        return stored if self.scratch is None else self.scratch.copy_(stored)
 
 
 class RoomCache(KVCache):
@@ -197,6 +183,8 @@ class GraphedTransformer(Transformer):
     invariant.
     """
 
+    cache_type = RoomCache
+
     def __init__(self, model: Transformer, capture: Capture) -> None:
         super().__init__(model.architecture, model.weights, model.numerics)
         self._capture = capture
@@ -206,10 +194,6 @@ class GraphedTransformer(Transformer):
     def with_numerics(self, numerics: Numerics) -> GraphedTransformer:
         """The same model computing otherwise, with captures of its own."""
         return GraphedTransformer(super().with_numerics(numerics), self._capture)
-
-    def new_cache(self) -> RoomCache:
-        """An empty cache for `forward`."""
-        return RoomCache(*self._cache_arguments())
 
     @torch.inference_mode()
     def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:

@@ -62,6 +62,8 @@ class Weights:
 class Transformer:
     """A `LanguageModel`: weights, numerics and nothing else. Not changed by its forwards."""
 
+    cache_type: type[KVCache] = KVCache
+
     def __init__(self, architecture: Architecture, weights: Weights, numerics: Numerics) -> None:
         self.architecture = architecture
         self.weights = weights
@@ -104,15 +106,10 @@ class Transformer:
 
     def new_cache(self) -> KVCache:
         """An empty cache for `forward`."""
-        return KVCache(*self._cache_arguments())
-
-    def _cache_arguments(
-        self,
-    ) -> tuple[tuple[int, int, int], torch.dtype, torch.dtype, torch.device]:
         a, embedding = self.architecture, self.weights.embedding
         shape = (a.num_layers, a.num_kv_heads, a.head_size)
         read_as = self.numerics.attention_dtype(embedding.dtype)
-        return shape, embedding.dtype, read_as, embedding.device
+        return self.cache_type(shape, embedding.dtype, read_as, embedding.device)
 
     @torch.inference_mode()
     def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from ssd.train.entries import each_entry
 
 BASELINE = "autoregressive"
 COLUMNS = ("method", "speedup", "tokens_per_second", "tokens_per_pass", "passes", "draft_passes")
@@ -36,16 +37,13 @@ def _runs(path: Path) -> dict[str, dict[str, Mapping[str, Any]]]:
     if not path.is_file():
         raise ValueError(f"expected a record file, got {path}: no such file")
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            entry: dict[str, Any] = json.loads(line)
-            if entry["kind"] == "run" and not entry.get("error"):
-                _seconds(entry)
-                found.setdefault(entry["method"], {}).setdefault(entry["prompt_id"], entry)
-        except (ValueError, KeyError, IndexError, TypeError) as error:
-            raise ValueError(
-                f"line {number} of {path} must be an entry of a record, got {line[:60]!r} ({error})"
-            ) from error
+
+    def take(entry: Mapping[str, Any]) -> None:
+        if entry["kind"] == "run" and not entry.get("error"):
+            _seconds(entry)
+            found.setdefault(entry["method"], {}).setdefault(entry["prompt_id"], entry)
+
+    each_entry(path, take)
     return found
 
 

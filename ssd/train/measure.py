@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from ssd.request import Request
 from ssd.text import TextCodec
 from ssd.train.calibrate import Document, document_rows
 from ssd.train.corpus import Corpus
+from ssd.train.entries import each_entry
 
 _LOOPING = 0.5  # share of distinct 4-grams below which an answer goes round in circles
 _GRAM = 4
@@ -48,19 +48,16 @@ def read_answers(path: Path) -> list[Document]:
     if not path.is_file():
         raise ValueError(f"--answers must be a record file, got {path}: no such file")
     found: dict[str, Document] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            entry: dict[str, Any] = json.loads(line)
-            kind, method = entry["kind"], entry.get("method")
-            if kind == "environment":
-                _check_greedy(path, entry)
-            if kind == "run" and method == "autoregressive" and not entry.get("error"):
-                prompt = entry["prompt_ids"]
-                found.setdefault(entry["prompt_id"], ([*prompt, *entry["token_ids"]], len(prompt)))
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
-            raise ValueError(
-                f"line {number} of {path} must be an entry of a record, got {line[:60]!r}"
-            ) from None
+
+    def take(entry: Mapping[str, Any]) -> None:
+        if entry["kind"] == "environment":
+            _check_greedy(path, entry)
+        if entry["kind"] != "run" or entry["method"] != "autoregressive" or entry.get("error"):
+            return
+        prompt = entry["prompt_ids"]
+        found.setdefault(entry["prompt_id"], ([*prompt, *entry["token_ids"]], len(prompt)))
+
+    each_entry(path, take)
     if not found:
         raise ValueError(f"expected runs of autoregressive in {path}, got none: record some")
     return list(found.values())
