@@ -42,8 +42,9 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 def check_varied(args: argparse.Namespace, names: Sequence[str], why: str) -> None:
     """Raises ValueError, with `why`, where one of these options is given after all."""
+    asked, usual = settings_from(args), Settings()
     for name in names:
-        if getattr(args, name) != getattr(Settings(), name):
+        if getattr(asked, name) != getattr(usual, name):
             raise ValueError(f"{why}: leave out --{name.replace('_', '-')}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,6 +114,18 @@ def test_the_exit_code_says_what_was_found(
 
 def test_memory_is_read_where_the_system_says_it() -> None:
     assert resident_bytes() > 1 << 20
+
+
+@pytest.mark.model
+def test_runs_are_asked_for_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole way, from the options to a record that verifies."""
+    out = tmp_path / "soak.jsonl"
+    assert exit_code("soak", "--runs", "2", "--max-new-tokens", "6", "--out", str(out)) == 0
+    assert "2 runs: 0 bugs, 0 failures" in capsys.readouterr().out
+    assert exit_code("verify", str(out)) == 0
+    assert exit_code("soak", "--runs", "2", "--stop", "x") == 2
 
 
 def test_tokens_or_runs_but_not_both(capsys: pytest.CaptureFixture[str]) -> None:
