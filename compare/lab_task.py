@@ -24,6 +24,7 @@ class Task(Generic[Message]):
         self._gone = threading.Event()
         self._finished = threading.Event()
         self._begun = threading.Event()
+        self._due = 0.0
 
     @property
     def is_stopped(self) -> bool:
@@ -70,14 +71,18 @@ class Task(Generic[Message]):
         """Nothing: for a worker whose words from another process nobody reads."""
 
     def take(self) -> tuple[Message, ...]:
-        """The messages of the next quarter of a second, or what is left once the worker is done."""
-        deadline = time.monotonic() + _BATCH_S
+        """The messages up to a quarter of a second after the last batch, the first ones at once.
+
+        Or what is left once the worker is done.
+        """
+        deadline = max(self._due, time.monotonic() + _WAKE_S)
         batch: list[Message] = []
         while (left := deadline - time.monotonic()) > 0 and not self.is_over:
             try:
                 batch.append(self._messages.get(timeout=min(left, _WAKE_S)))
             except queue.Empty:
                 continue
+        self._due = time.monotonic() + _BATCH_S
         return tuple(batch)
 
 
