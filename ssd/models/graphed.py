@@ -171,7 +171,7 @@ class _Plan:
         dtype = model.numerics.attention_dtype(model.weights.embedding.dtype)
         bias = torch.zeros_like(self._visible, dtype=dtype)
         bias = bias.masked_fill_(~self._visible, float("-inf")).repeat(model.architecture.group, 1)
-        attend = Attention(model, self._room.windows(slots), bias, self._width, self._width)
+        attend = Attention(model, self._room.windows(slots), bias, positions, self._width)
         hidden = model.hidden(tokens, positions, attend)
         self.logits.copy_(model.weights.head(model.weights.norm(hidden)))
 

@@ -121,24 +121,25 @@ class Transformer:
         positions = padded(rows.positions, width).to(device)
         cache.reserve(rows.first + num_rows)
         windows = cache.windows(rows.first, num_rows)
-        attend = Attention(self, windows, self._bias(rows), num_rows, width)
+        attend = Attention(self, windows, self._bias(rows), positions[:num_rows], width)
         x = self.hidden(tokens, positions, attend)
         if num_logits < num_rows:
             x = x[num_rows - num_logits : num_rows]
         return self._logits(x)[:num_logits]
 
     def hidden(self, tokens: Tensor, positions: Tensor, attend: Attention) -> Tensor:
-        """What the layers make of `W` rows, `[W, E]`, of which `attend` has the real ones."""
+        """What the layers make of `W` rows, `[W, E]`; `attend` knows which of them are real."""
         x = F.embedding(tokens, self.weights.embedding)
         if self.weights.positions is not None:
             x = x + F.embedding(positions, self.weights.positions)
-        rotation = None
-        if self._rotation is not None:
-            rotation = self._rotation[positions[: attend.num_rows]].unsqueeze(1)
         for number, layer in enumerate(self.weights.layers):
-            x = x + layer.output(attend(number, layer.qkv(layer.attention_norm(x)), rotation))
+            x = x + layer.output(attend(number, layer.qkv(layer.attention_norm(x))))
             x = x + layer.mlp(layer.mlp_norm(x))
         return x
+
+    def rotation(self, positions: Tensor) -> Tensor | None:
+        """What turns the heads of rows at `positions`, `[T, 1, D / 2]`; None if learned."""
+        return None if self._rotation is None else self._rotation[positions].unsqueeze(1)
 
     def _logits(self, hidden: Tensor) -> Tensor:
         width = self.numerics.width(len(hidden)) if len(hidden) else 0
@@ -163,9 +164,10 @@ class OwnSlots(Slots, Protocol):
 
 
 class Attention:
-    """The attention of one pass of `width` rows, of which the first `num_rows` are real.
+    """The attention of one pass of `width` rows, of which the first T are real.
 
-    `windows`: one a layer; `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot.
+    `windows`: one a layer; `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot;
+    `positions`: `[T]`.
     """
 
     def __init__(
@@ -173,39 +175,44 @@ class Attention:
         model: Transformer,
         windows: Sequence[OwnSlots],
         bias: Tensor | None,
-        num_rows: int,
+        positions: Tensor,
         width: int,
     ) -> None:
-        a, embedding = model.architecture, model.weights.embedding
-        self.num_rows = num_rows
+        a, embedding, num_rows = model.architecture, model.weights.embedding, len(positions)
         self._numerics = model.numerics
         self._windows, self._bias = windows, bias
-        self._num_heads, self._num_kv_heads = a.num_heads, a.num_kv_heads
-        self._head_size = a.head_size
-        dtype = model.numerics.attention_dtype(embedding.dtype)
+        num_heads = a.num_heads + 2 * a.num_kv_heads
+        # What each layer's rows ask, show and tell, [T, H + 2 Hkv, D], turned in place. The views
+        # of it are made once a pass: at one row, a layer's time is mostly the number of its calls.
+        self._rows = torch.empty(width, num_heads * a.head_size, device=embedding.device)
+        heads = self._rows[:num_rows].view(num_rows, num_heads, a.head_size)
+        self._rotation = model.rotation(positions)
+        if self._rotation is not None:
+            self._turned = paired(heads[:, : a.num_heads + a.num_kv_heads])
+        queries, self._keys, self._values = heads.split(
+            (a.num_heads, a.num_kv_heads, a.num_kv_heads), dim=1
+        )
         # Query rows of the heads that share keys lie together, [Hkv, G, T, D].
-        grouped = (a.num_kv_heads, a.group, num_rows, a.head_size)
-        self._queries = torch.empty(grouped, dtype=dtype, device=embedding.device)
+        by_row = (num_rows, a.num_kv_heads, a.group, a.head_size)
+        self._given = queries.view(by_row).permute(1, 2, 0, 3)
+        dtype = model.numerics.attention_dtype(embedding.dtype)
+        self._queries = embedding.new_empty(self._given.shape, dtype=dtype)
+        self._flat_queries = self._queries.flatten(1, 2)
         self._out = embedding.new_zeros(width, a.num_heads * a.head_size)
-        by_row = self._out[:num_rows].view(num_rows, *grouped[:2], a.head_size)
-        self._out_grouped = by_row.permute(1, 2, 0, 3)
+        self._out_grouped = self._out[:num_rows].view(by_row).permute(1, 2, 0, 3)
 
-    def __call__(self, layer: int, qkv: Tensor, rotation: Tensor | None) -> Tensor:
+    def __call__(self, layer: int, qkv: Tensor) -> Tensor:
         """What each row gathers, `[W, H * D]`, zero where padded. `qkv`: `[W, (H + 2 Hkv) * D]`.
 
         The tensor is the same one at every layer.
         """
-        num_turned = self._num_heads + self._num_kv_heads
-        heads = qkv[: self.num_rows].view(self.num_rows, -1, self._head_size)
-        turned = heads[:, :num_turned]  # [T, H + Hkv, D]
-        if rotation is not None:
-            turned = rotate(turned, rotation)
+        self._rows.copy_(qkv)
+        if self._rotation is not None:
+            self._turned.mul_(self._rotation)
         window = self._windows[layer]
-        window.write(turned[:, self._num_heads :], heads[:, num_turned:])
-        queries = turned[:, : self._num_heads]
-        shape = (self.num_rows, *self._queries.shape[:2], self._head_size)
-        self._queries.copy_(queries.view(shape).permute(1, 2, 0, 3))
-        out = self._numerics.attend(self._queries.flatten(1, 2), window, self._bias)
+        window.write(self._keys, self._values)
+        self._queries.copy_(self._given)
+        out = self._numerics.attend(self._flat_queries, window, self._bias)
         self._out_grouped.copy_(out.view(self._queries.shape))
         return self._out
 
@@ -220,10 +227,9 @@ def rotation_table(architecture: Architecture, device: torch.device) -> Tensor |
     return torch.polar(torch.ones_like(angles), angles).to(device)
 
 
-def rotate(x: Tensor, rotation: Tensor) -> Tensor:
-    """`x` `[T, H, D]` with neighbouring pairs turned by `rotation` `[T, 1, D / 2]`; float32."""
-    pairs = torch.view_as_complex(x.float().view(*x.shape[:2], -1, 2))
-    return torch.view_as_real(pairs * rotation).view(x.shape)
+def paired(x: Tensor) -> Tensor:
+    """`x` `[T, H, D]` float32 as complex numbers of neighbouring pairs, a view `[T, H, D / 2]`."""
+    return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
 
 
 def padded(x: Tensor, width: int) -> Tensor:

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from ssd.exact import Numerics
 from ssd.model import Pass
 from ssd.models.layers import Layer
-from ssd.models.transformer import Transformer, rotate, rotation_table
+from ssd.models.transformer import Transformer, paired, rotation_table
 
 _BUCKET = 32  # slots are read up to a multiple of this, so that few shapes occur
 
@@ -80,7 +80,9 @@ class Rows:
         heads = layer.qkv(layer.attention_norm(x)).view(num_rows, -1, shape.head_size)
         turned = heads[:, :num_turned]
         if self._rotation is not None:
-            turned = rotate(turned, self._rotation[positions].unsqueeze(1)).to(x.dtype)
+            wide = turned.to(torch.float32, copy=True)
+            paired(wide).mul_(self._rotation[positions].unsqueeze(1))
+            turned = wide.to(x.dtype)
         keys, values = self._keys[number], self._values[number]
         at = torch.arange(num_rows, device=x.device)
         keys[at, :, positions] = turned[:, shape.num_heads :]
