@@ -11,11 +11,11 @@ from compare.engine import PAIR_NAMES, codec_of, open_engine
 from compare.job import Limits
 from compare.lab import Lab
 from compare.lock import machine_lock
-from compare.naming import OURS
+from compare.naming import NATIVE, OURS
 from compare.page.build import build, launch_settings
 from compare.zero_gpu import borrower
 
-METHODS = (*OURS, "hf-generate")
+METHODS = (*OURS, NATIVE, "hf-generate")
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compare import cli, cli_bench, cli_checks, cli_files, cli_soak
 from compare.naming import DEFAULT_METHODS
-from ssd.commands import Parser, add_shared_options, run_command
+from ssd.commands import Parser, add_shared_options, run_command, whole
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,8 +29,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--suite", default="quick", help="quick, humaneval, humaneval-raw or FILE.jsonl"
     )
-    run.add_argument("--limit", type=_whole, metavar="N", help="only the first N prompts")
-    run.add_argument("--repeats", type=_whole, default=1, metavar="R")
+    run.add_argument("--limit", type=whole, metavar="N", help="only the first N prompts")
+    run.add_argument("--repeats", type=whole, default=1, metavar="R")
     run.add_argument("--resume", action="store_true", help="go on with an existing output")
     run.add_argument("--details", action="store_true", help="record each round's candidates too")
     add_shared_options(run)
@@ -70,8 +70,8 @@ def _parser() -> argparse.ArgumentParser:
 
     soak = commands.add_parser("soak", help="many tokens or runs over varied prompts and settings")
     how_many = soak.add_mutually_exclusive_group()
-    how_many.add_argument("--tokens", type=_whole, metavar="N", help="default 10000")
-    how_many.add_argument("--runs", type=_whole, metavar="N", help="runs of the lab; memory too")
+    how_many.add_argument("--tokens", type=whole, metavar="N", help="default 10000")
+    how_many.add_argument("--runs", type=whole, metavar="N", help="runs of the lab; memory too")
     soak.add_argument("--out", type=Path, metavar="RUN.jsonl")
     add_shared_options(soak)
     soak.set_defaults(run=cli_soak.soak)
@@ -98,17 +98,10 @@ def _add_benches(commands: argparse._SubParsersAction[Parser]) -> None:
     ablate.set_defaults(run=cli_bench.ablate)
 
     for command in (bench, ablate):
-        command.add_argument("--limit", type=_whole, metavar="N", help="only the first N prompts")
-        command.add_argument("--repeats", type=_whole, default=1, metavar="R")
+        command.add_argument("--limit", type=whole, metavar="N", help="only the first N prompts")
+        command.add_argument("--repeats", type=whole, default=1, metavar="R")
         command.add_argument("--resume", action="store_true", help="go on with existing outputs")
         add_shared_options(command)
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}") from None
 
 
 if __name__ == "__main__":

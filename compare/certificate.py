@@ -174,9 +174,12 @@ def contradictions(environment: Json) -> Iterator[str]:
     probe = pair.get("probe")
     if not isinstance(probe, Mapping) or is_exact is None:
         return
-    is_half = pair.get("precision") in ("bfloat16", "float16")
-    can_be = probe.get("is_invariant") is True and pair.get("numerics") == "exact"
-    if is_exact and not (can_be and pair.get("precision") != "float32"):
+    can_be = (
+        probe.get("is_invariant") is True
+        and pair.get("numerics") == "exact"
+        and pair.get("precision") != "float32"
+    )
+    if is_exact and not can_be:
         yield "it says that it is exact, which its probe, numerics and precision are not"
-    if not is_exact and can_be and is_half:
+    if not is_exact and can_be:
         yield "it says that it is not exact, which its probe, numerics and precision are"

@@ -16,6 +16,7 @@ from compare.methods import Bench
 from compare.record_file import RecordReader
 from compare.records import RunKey
 from ssd.commands import EXIT_BUG, EXIT_FAILED, EXIT_OK
+from ssd.models.download import ModelUnavailable
 
 if TYPE_CHECKING:
     from ssd.models.load import LoadedPair
@@ -36,7 +37,7 @@ def verify(args: argparse.Namespace) -> int:
             for sentence in _verify_with_model(args, header, claims):
                 has_bugs = True
                 print(sentence)
-        except ValueError as refusal:  # what was found without the model stands
+        except (ValueError, ModelUnavailable) as refusal:  # what was found without it stands
             if not has_bugs:
                 raise
             say(f"not decoded again: {refusal}")
@@ -74,6 +75,7 @@ def _same_pair(args: argparse.Namespace, header: dict[str, Any]) -> LoadedPair:
     try:
         options = options_from_json(header["options"])
         made_with = header["pair"]["weights"]["target"], header["pair"]["probe"]["key"]
+        _ = header["settings"], header["is_exact"]
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"{args.file} does not say with which model it was made ({error}), so nothing can be "

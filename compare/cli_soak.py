@@ -37,6 +37,7 @@ def soak(args: argparse.Namespace) -> int:
         if number is not None and number < 1:
             raise ValueError(f"--{name} must be 1 or more, got {number}")
     commands.check(args)
+    commands.guessing_from(args)  # which refuses sizes out of their range
     settings = settings_from(args)
     check_varied(args, _SAMPLING, "soak varies the sampling itself")
     if args.runs is not None:

@@ -15,7 +15,7 @@ from compare.digest import Digests
 from compare.environment import environment, options_from_json, options_json
 from compare.methods import Bench
 from compare.record_file import RecordReader, RecordWriter
-from compare.run import Moment, Output, Plan, Runner, problems
+from compare.run import WARM_UP, Moment, Output, Plan, Runner, problems
 from compare.settings import Settings
 from compare.suites import Suite
 from compare.verify import find
@@ -78,6 +78,7 @@ def conduct_all(parts: Sequence[Part], options: Options, *, may_resume: bool) ->
         bench = Bench(load(options))
         plans = [_plan(part, bench, options) for part in parts]
         for part, old, plan in zip(parts, olds, plans, strict=True):
+            plan.settings.prompt_ids(WARM_UP, bench.pair.codec)  # refused before a file is made
             if old is not None:
                 _check_same(part.path, old, plan.environment)
         for part, old, plan in zip(parts, olds, plans, strict=True):
@@ -135,7 +136,13 @@ def _held(path: Path) -> dict[str, Any]:
     reader = RecordReader(path, say)
     for _ in reader.lines():
         continue
-    return RecordReader(path).environment()
+    found = RecordReader(path).environment()
+    if lacking := [name for name in (*_MUST_MATCH, "pair", "suite") if name not in found]:
+        raise ValueError(
+            f"{path} does not say its {', '.join(lacking)}, so it cannot be gone on with: "
+            "name another file"
+        )
+    return found
 
 
 def _check_same(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -144,6 +151,8 @@ def _check_same(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
     old = {**old, "options": options_json(options_from_json(old["options"]))}
     differing = [name for name in _MUST_MATCH if old.get(name) != json.loads(json.dumps(new[name]))]
     differing += [n for n in _PAIR_MUST_MATCH if old["pair"].get(n) != new["pair"].get(n)]
+    if _kernels(old) != _kernels(new):
+        differing.append("kernels (torch, or the processor)")
     if (old["suite"]["name"], old["suite"]["sha256"]) != (
         new["suite"]["name"],
         new["suite"]["sha256"],
@@ -154,6 +163,11 @@ def _check_same(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
             f"{path} was made with other {', '.join(differing)}: resume with the same, "
             "or name another file"
         )
+
+
+def _kernels(environment: dict[str, Any]) -> object:
+    """What the bits of the logits depend on besides the model."""
+    return (environment["pair"].get("probe") or {}).get("key")
 
 
 def _progress(moment: Moment) -> str:

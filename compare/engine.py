@@ -57,7 +57,10 @@ def codec_of(pair: str) -> TextCodec | None:
     if pair not in PAIRS:
         return None
     name = PAIRS[pair].target
-    folder = given_folder(name, None) or default_cache() / name
+    try:
+        folder = given_folder(name, None) or default_cache() / name
+    except ValueError:  # the owner's folder of models has others
+        return None
     return TextCodec.load(folder) if (folder / "tokenizer.json").is_file() else None
 
 
@@ -78,9 +81,15 @@ class PairEngine:
         return environment(self.pair, self.options, _settings(job), suite, methods)
 
     def num_prompt_tokens(self, job: Job) -> int:
-        """The prompt's length. Raises ValueError where it fills the target's context."""
-        request = self._request(job)
-        request.check_room(self.pair.target.context_length)
+        """The prompt's length. Raises ValueError where the answer has no room in the context."""
+        request, context = self._request(job), self.pair.target.context_length
+        request.check_room(context)
+        room = context - len(request.prompt)
+        if job.max_new_tokens > room:
+            raise ValueError(
+                f"the prompt's {len(request.prompt)} tokens and {job.max_new_tokens} new ones are "
+                f"more than the model's context of {context}: ask for {room} new tokens or fewer"
+            )
         return len(request.prompt)
 
     def warm_up(self, methods: Sequence[str]) -> None:

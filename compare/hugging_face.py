@@ -29,8 +29,8 @@ def load_model(folder: Path, dtype: torch.dtype, attention: str) -> Any:
 def load_draft(pair: LoadedPair, attention: str) -> Any:
     """The pair's draft as transformers' causal model, on the CPU, ready to infer.
 
-    A draft of the lab gets the whole of the target's embedding as its head, for transformers wants
-    a score for every id.
+    A draft of the lab gets the whole of the target's head, for transformers wants a score for every
+    id.
     """
     folder: Path = pair.draft_folder
     if (folder / "config.json").is_file():
@@ -40,13 +40,18 @@ def load_draft(pair: LoadedPair, attention: str) -> Any:
 
     numbers, state = read_draft_state(folder)
     state.pop("head_ids")
-    state["embed_tokens.weight"] = read_checkpoint(pair.folder).tensors["model.embed_tokens.weight"]
+    tensors = read_checkpoint(pair.folder).tensors
+    state["embed_tokens.weight"] = tensors["model.embed_tokens.weight"]
+    head = tensors.get("lm_head.weight")
     config = _library().LlamaConfig.from_pretrained(pair.folder)
-    config.num_hidden_layers, config.tie_word_embeddings = len(numbers), True
+    config.num_hidden_layers, config.tie_word_embeddings = len(numbers), head is None
     config._attn_implementation = attention
     model = _library().LlamaForCausalLM(config)
     model.model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
-    model.tie_weights()
+    if head is None:
+        model.tie_weights()
+    else:
+        model.lm_head.load_state_dict({"weight": head.float()})
     return model.to(pair.dtype).eval()
 
 

@@ -79,9 +79,9 @@ class Setup:
 class Job:
     """One comparison. `nodes` None lets the engine price the tree.
 
-    `methods`: names of `compare.naming`, sizes included. `repeats`: how often each runs;
-    `first_repeat`: the number of the first one. `prompt_id`, `category` and `is_raw` (no chat
-    template) are a suite's. `has_details`: whether the stepped lane's record gets details.
+    `methods`: names of `compare.naming`, sizes included. `repeats`: how often each runs.
+    `prompt_id`, `category` and `is_raw` (no chat template) are a suite's. `has_details`: whether
+    the stepped lane's record gets details.
     """
 
     prompt: str
@@ -92,7 +92,6 @@ class Job:
     nodes: int | None = None
     setup: Setup = field(default_factory=Setup)
     repeats: int = 1
-    first_repeat: int = 0
     prompt_id: str = "prompt"
     category: str = "page"
     is_raw: bool = False
@@ -191,6 +190,10 @@ class Refused:
 
     sentence: str
     is_for_now: bool = False
+
+
+class TryLaterError(ValueError):
+    """The job cannot run now; the same one may later."""
 
 
 @dataclass(frozen=True)

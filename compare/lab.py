@@ -22,6 +22,7 @@ from compare.job import (
     Report,
     Setup,
     Started,
+    TryLaterError,
     Waiting,
 )
 from compare.lab_run import Run
@@ -148,7 +149,7 @@ class Lab:
                 if not task.is_stopped:
                     self._run(job, task)
             except ValueError as error:
-                task.put(Refused(_sentence(error)))
+                task.put(Refused(_sentence(error), isinstance(error, TryLaterError)))
             except Exception:
                 _log.exception("a job failed")
                 task.put(Failed())

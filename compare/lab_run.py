@@ -67,9 +67,8 @@ class Run:
     def _lane(self, method: str, repeat: int) -> Iterator[Told | LaneEnded]:
         """Run one lane; what it says is told the first time only."""
         job = self._job
-        number = job.first_repeat + repeat
-        has_details = job.has_details and number == 0 and method == stepped(job.methods)
-        lane = Lane(method, number, self._answer, has_details, self._is_cancelled)
+        has_details = job.has_details and repeat == 0 and method == stepped(job.methods)
+        lane = Lane(method, repeat, self._answer, has_details, self._is_cancelled)
         for told in self._engine.lane(lane, job):
             if not isinstance(told, Told | LaneEnded):
                 self._take(told)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from compare.naming import BASELINES, LLAMA_CPP, REFERENCE, Method
+from compare.naming import HUGGING_FACE, LLAMA_CPP, NATIVE, REFERENCE, Method
 from compare.records import RunKey, RunRecord
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Task:
 
 
 class Baseline(Protocol):
-    """A decoder that is not ours."""
+    """A decoder that decides nothing: not ours, or not exact."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -83,9 +83,10 @@ class Bench:
     def _baselines(self) -> dict[str, Baseline]:
         from compare.baselines import HuggingFace
         from compare.llama_cpp import LlamaCpp
+        from compare.native import Native
 
-        theirs = {name: HuggingFace(self.pair, name) for name in BASELINES if name != LLAMA_CPP}
-        return {**theirs, LLAMA_CPP: LlamaCpp(self.pair)}
+        theirs = {name: HuggingFace(self.pair, name) for name in HUGGING_FACE}
+        return {NATIVE: Native(self.pair), **theirs, LLAMA_CPP: LlamaCpp(self.pair)}
 
 
 def recorded(pair: LoadedPair, task: Task) -> Iterator[Event | RunRecord]:

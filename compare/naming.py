@@ -25,8 +25,10 @@ OURS = (
     "replay",
     "speculative-rejection",
 )
+NATIVE = "native"
+HUGGING_FACE = ("hf-generate", "hf-assisted", "hf-lookup")
 LLAMA_CPP = "llama-cpp"
-BASELINES = ("hf-generate", "hf-assisted", "hf-lookup", LLAMA_CPP)
+BASELINES = (NATIVE, *HUGGING_FACE, LLAMA_CPP)
 METHODS = (*OURS, *BASELINES)
 DEFAULT_METHODS = (REFERENCE, "speculative", "staged")
 

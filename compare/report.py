@@ -28,7 +28,7 @@ from compare.report_tables import (
     prompts_tables,
 )
 from compare.report_words import Language, columns, dictionary
-from compare.table import looping_words, noise_words
+from compare.table import cautions, looping_words
 
 _WEB = Path(__file__).parent / "report_web"
 _FULL_WIDTH = ("speedup_title", "stages_title", "origins_title")
@@ -82,8 +82,8 @@ def _opening(data: Json, found: list[Difference], words: Words) -> Iterator[Mark
     failures = sum(each["error"] for each in methods.values())
     if failures:
         yield element("p", words["failures"].format(count=failures), class_="verdict bad")
-    if data["noise"]["is_noisy"]:
-        yield element("p", noise_words(data["noise"], words), class_="verdict near")
+    for sentence in cautions(data, words):
+        yield element("p", sentence, class_="verdict near")
 
 
 def _verdict(data: Json, words: Words) -> Markup:

@@ -201,6 +201,11 @@ WORDS: dict[str, tuple[str, str]] = {
         TABLE_WORDS["looping"],
         "去掉循环的回答（不同 4 元组不到一半，共 {count} 个：{names}）：",
     ),
+    "padded": (
+        TABLE_WORDS["padded"],
+        "fp32 下精确前向补齐到四行，作为基准的自回归循环因此变慢："
+        "请加上方法 native，即不补齐的循环",
+    ),
     "noisy": (
         TABLE_WORDS["noisy"],
         "计时波动大：{method} 的各次重复相差 {spread}（标准差；超过 {limit} 即偏大），"

@@ -89,7 +89,7 @@ class SuiteRun:
         self._lab.stop(visitor)
 
     def run(self, visitor: str, budget_s: float) -> Generator[Stage | Over, None, None]:
-        """Where it stands, about ten times a second, and at the end how it went.
+        """Where it stands, a few times a second, and at the end how it went.
 
         Closing the iterator stops it. A budget that is used up ends it after the prompt at hand.
         """

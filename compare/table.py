@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from compare.naming import NATIVE
+
 By = Literal["category", "prompt"]
 Words = Mapping[str, str]
 
@@ -15,6 +17,8 @@ WORDS: Words = {
     "of": "{count} of {total}",
     "looping": "Without looping answers "
     "(fewer than half of their 4-grams are distinct; {count}: {names}):",
+    "padded": "In fp32 exact passes are padded to four rows, which slows the autoregressive loop "
+    "that speed-ups are told against: add the method native, the loop without it",
     "noisy": "Noisy machine: repeats of {method} differ by {spread} (standard deviation; more than "
     "{limit} is much): run again with nothing else running",
 }
@@ -41,13 +45,13 @@ _PROMPT_HEADS = ("prompt", "speed-up", "tokens", "entropy", "distinct 4-grams", 
 def table(summary: Mapping[str, Any]) -> str:
     """The methods of a summary, a row each, under a line that says what was run on what.
 
-    Below it the table without looping answers where there are any, and a word on a noisy machine.
+    Below it the table without looping answers where there are any, and words on what the times are
+    not to be trusted for.
     """
     parts = [title(summary["environment"]), methods_table(summary["methods"])]
     if summary["without_looping"] is not None:
         parts += [looping_words(summary), methods_table(summary["without_looping"])]
-    if summary["noise"]["is_noisy"]:
-        parts.append(noise_words(summary["noise"]))
+    parts += cautions(summary)
     return "\n\n".join(parts)
 
 
@@ -117,6 +121,17 @@ def looping_words(summary: Mapping[str, Any], words: Words = WORDS) -> str:
     """A sentence on the answers that go round in circles."""
     names = summary["looping"]
     return words["looping"].format(count=len(names), names=", ".join(names))
+
+
+def cautions(summary: Mapping[str, Any], words: Words = WORDS) -> list[str]:
+    """Sentences on a padded baseline that stands alone, and on a noisy machine."""
+    pair = summary["environment"].get("pair", {})
+    kind = tuple(pair.get(name) for name in ("precision", "numerics", "device"))
+    is_padded = kind == ("float32", "exact", "cpu") and NATIVE not in summary["methods"]
+    found = [words["padded"]] if is_padded else []
+    if summary["noise"]["is_noisy"]:
+        found.append(noise_words(summary["noise"], words))
+    return found
 
 
 def noise_words(noise: Mapping[str, Any], words: Words = WORDS) -> str:

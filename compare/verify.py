@@ -104,6 +104,7 @@ def _difference(record: RunRecord, environment: dict[str, Any], tools: Tools) ->
     again = tools.bench.run(
         Task(record.key, record.category, request, guessing, answer=record.token_ids)
     )
+    again = replace(again, settings=record.settings)  # which a soak's lines name, each its own
     where = f"BUG: {_where(record.key)}"
     if again.error is not None:
         return f"{where}: decoding again failed: {again.error}"

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from compare.job import Job, Message
+from compare.job import Job, Message, TryLaterError
 from compare.lab import Work
 
 _LOADING_S = 30
@@ -29,7 +29,7 @@ def borrower() -> Callable[[Work], Work] | None:
 
 
 def borrowed(spaces: Any, work: Work) -> Work:
-    """`work` decorated by `spaces.GPU`; where the quota is used up it raises ValueError."""
+    """`work` decorated by `spaces.GPU`; where the quota is used up it raises TryLaterError."""
 
     @spaces.GPU(duration=seconds_for)  # type: ignore[untyped-decorator]
     def lent(job: Job, shift: int) -> Generator[Message, None, None]:
@@ -43,7 +43,7 @@ def borrowed(spaces: Any, work: Work) -> Work:
             title = str(getattr(error, "title", ""))
             if "ZeroGPU" not in title:
                 raise
-            raise ValueError(
+            raise TryLaterError(
                 f"{title}: try again later, or look at the recorded runs meanwhile"
             ) from error
 

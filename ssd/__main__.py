@@ -15,7 +15,7 @@ METHODS = "autoregressive, speculative, staged, tree, lookup, replay or speculat
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0, 2 for a refusal, 130 for Ctrl-C."""
+    """The exit code: 0, 2 for a refusal, 4 where the model fails, 130 for Ctrl-C."""
     parser = Parser(prog="ssd", description="Staged speculative decoding.")
     subparsers = parser.add_subparsers(dest="command", required=True)
     generate = subparsers.add_parser("generate", help="answer one prompt", description=__doc__)

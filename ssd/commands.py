@@ -38,14 +38,14 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
     model.add_argument("--precision", default="auto", help="auto, bf16, fp32, fp16, int8 or int4")
     model.add_argument("--numerics", default="exact", help="exact or fast")
-    model.add_argument("--threads", type=_whole, metavar="N", help="default: torch's own")
+    model.add_argument("--threads", type=whole, metavar="N", help="default: torch's own")
     text = parser.add_argument_group("text")
     text.add_argument("--temperature", type=float, default=0.0)
-    text.add_argument("--top-k", type=_whole, default=0, help="0 is off")
+    text.add_argument("--top-k", type=whole, default=0, help="0 is off")
     text.add_argument("--top-p", type=float, default=1.0, help="1 is off")
     text.add_argument("--repetition-penalty", type=float, default=1.0, help="1 is off")
-    text.add_argument("--seed", type=_whole, default=0)
-    text.add_argument("--max-new-tokens", type=_whole, default=128, metavar="N")
+    text.add_argument("--seed", type=whole, default=0)
+    text.add_argument("--max-new-tokens", type=whole, default=128, metavar="N")
     text.add_argument("--stop", action="append", default=[], metavar="TEXT", help="repeatable")
     text.add_argument("--raw", action="store_true", help="no chat template")
     text.add_argument("--system", metavar="TEXT", help="instead of the template's own")
@@ -54,7 +54,8 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
     guess.add_argument("--chain", type=_auto_or_whole, metavar="N|auto", help="chain length")
 
 
-def _whole(text: str) -> int:
+def whole(text: str) -> int:
+    """The number in `text`, an option of a command line."""
     try:
         return int(text)
     except ValueError:
@@ -62,7 +63,7 @@ def _whole(text: str) -> int:
 
 
 def _auto_or_whole(text: str) -> int | None:
-    return None if text == "auto" else _whole(text)
+    return None if text == "auto" else whole(text)
 
 
 def check(args: argparse.Namespace) -> None:

@@ -106,7 +106,7 @@ def _alone(model: LanguageModel, width: int) -> Pass:
 
 
 def has_drifted(known: PassCosts, now: PassCosts) -> bool:
-    """Whether pass times changed against each other by a quarter, or all of them by a half."""
+    """Whether pass times changed against each other by a quarter, or one to its double or half."""
     pairs = zip(now.widths, now.seconds, strict=True)
     growth = [seconds / known.at(width) for width, seconds in pairs]
     return max(growth) > _DRIFT * min(growth) or max(growth) > 2 or min(growth) < 0.5

@@ -26,7 +26,7 @@ class Lane:
     """One decoder at work: a target with an empty memo of its own, its clock, and who watches.
 
     `witness` sees each round's tree, verdict and raw logits `[N, V]` outside the clock;
-    `is_cancelled` is asked before every round and every chunk of the prefill.
+    `is_cancelled` is asked before every round and after every chunk of the prefill.
     """
 
     target: CachedModel

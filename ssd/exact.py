@@ -84,7 +84,6 @@ class ProbeResult:
     """What the probe found: the largest set of widths at which all rows agree to the last bit."""
 
     invariant_widths: tuple[int, ...]
-    candidate_widths: tuple[int, ...]
     num_rows: int
 
     @property
@@ -116,7 +115,7 @@ def probe(
         groups[hashlib.blake2b(_bytes(logits)).digest()].append(width)
     report(len(widths), len(widths))
     best = max(groups.values(), key=lambda group: (len(group), -group[0]))
-    return ProbeResult(tuple(best), tuple(widths), PROBE_ROWS)
+    return ProbeResult(tuple(best), PROBE_ROWS)
 
 
 def hash_rows(logits: Tensor) -> tuple[str, ...]:

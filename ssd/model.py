@@ -84,11 +84,6 @@ class CachedModel:
         self._depths: list[int] = []
         self._mask: NDArray[np.bool_] = np.zeros((0, 0), dtype=np.bool_)
 
-    @property
-    def cache_bytes(self) -> int:
-        """Bytes of keys and values that one pass reads."""
-        return (len(self._held) + len(self._tokens)) * self._cache.slot_bytes
-
     def keep(self, context: Sequence[int]) -> None:
         """Turn to `context`: keep the longest part of the memo that leads to its root."""
         before_root = context[:-1]

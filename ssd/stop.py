@@ -44,7 +44,9 @@ class VisibleText:
         return shown
 
     def flush(self) -> str:
-        """What was held back, at the end of the run; closes."""
+        """What was held back, at the end of the run; closes. Nothing where it is closed already."""
+        if self.is_closed:
+            return ""
         shown = self._show(self._stream.flush())
         shown += "" if self.is_closed else self._held
         self._held = ""

@@ -16,7 +16,7 @@ from compare.adjudicate import Float64
 from compare.baselines import HuggingFace
 from compare.hugging_face import load_draft
 from compare.methods import Task
-from compare.naming import BASELINES, LLAMA_CPP
+from compare.naming import HUGGING_FACE
 from compare.records import RunKey, RunRecord
 from ssd.lanes import Guessing
 from ssd.models.assets import write_draft
@@ -97,7 +97,7 @@ def _greedy(pair: Any, num_tokens: int) -> tuple[int, ...]:
     return tuple(ids[len(PROMPT) :])
 
 
-@pytest.mark.parametrize("method", sorted({*BASELINES} - {LLAMA_CPP}))
+@pytest.mark.parametrize("method", HUGGING_FACE)
 def test_greedy_ids_are_those_of_the_model(pair: Any, method: str) -> None:
     record = _run(pair, method, _request())
     assert record.token_ids == _greedy(pair, 20)
@@ -149,6 +149,23 @@ def test_a_draft_of_the_lab_gets_the_whole_embedding_as_its_head(pair: Any, tmp_
         assert draft(ids).logits.shape == (1, len(PROMPT), 24)
 
 
+def test_a_draft_of_the_lab_gets_the_head_of_a_target_with_one_of_its_own(
+    pair: Any, tmp_path: Path
+) -> None:
+    folder, draft_folder = tmp_path / "target", tmp_path / "draft"
+    target = LlamaForCausalLM(LlamaConfig.from_pretrained(pair.folder, tie_word_embeddings=False))
+    target.save_pretrained(folder)
+    body = {n: t for n, t in target.model.state_dict().items() if not n.startswith("embed")}
+    card = {"num_layers": 2, "context_length": CONTEXT, "width": 32, "vocab_size": 24}
+    draft_folder.mkdir()
+    write_draft(draft_folder, {**body, "head_ids": torch.tensor([3, 5, 7])}, card)
+    named = {**vars(pair), "folder": folder, "draft_folder": draft_folder}
+    draft = load_draft(SimpleNamespace(**named), "sdpa")
+    with torch.inference_mode():  # the draft has all of the target's layers: it is the target
+        ids = torch.tensor([PROMPT])
+        assert torch.allclose(draft(ids).logits, target(ids).logits, atol=1e-5)
+
+
 def test_sampling_is_a_function_of_the_seed(pair: Any) -> None:
     sampling = Sampling(temperature=1.0, top_k=20, top_p=0.95, repetition_penalty=1.1)
     first, again, other = (
@@ -158,7 +175,7 @@ def test_sampling_is_a_function_of_the_seed(pair: Any) -> None:
     assert first == again != other
 
 
-@pytest.mark.parametrize("method", sorted({*BASELINES} - {LLAMA_CPP}))
+@pytest.mark.parametrize("method", HUGGING_FACE)
 def test_it_stops_where_our_own_rule_stops(pair: Any, method: str) -> None:
     answer = _greedy(pair, 20)
     token = answer[4]

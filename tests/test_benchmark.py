@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from compare.job import Limits
 from compare.lab import Lab
-from compare.page.benchmark import MAX_SUITE_BYTES, Benchmarks, Form
+from compare.page.benchmark import MAX_SUITE_BYTES, Benchmarks, Ended, Form
 from tests.fake_engine import METHODS, FakeEngine, opener
 
 REQUEST: Any = SimpleNamespace(session_hash="me", headers={"accept-language": "en"})
@@ -34,8 +35,15 @@ def benchmarks() -> Benchmarks:
     return Benchmarks(Lab(opener(FakeEngine()), METHODS, Limits()))
 
 
-def run(**changes: Any) -> list[tuple[Any, ...]]:
-    return list(benchmarks().run(REQUEST, *{**FORM, **changes}.values()))
+def run(**changes: Any) -> tuple[str, Ended | None]:
+    """The last outputs of Run."""
+    *_, last = benchmarks().run(REQUEST, *{**FORM, **changes}.values())
+    return last
+
+
+def finished(ended: Ended | None) -> Iterator[tuple[Any, ...]]:
+    """The outputs after a run; its files are there for as long as the caller waits."""
+    yield from benchmarks().finish(ended, REQUEST)
 
 
 def test_the_form_is_in_the_order_of_its_fields() -> None:
@@ -43,21 +51,33 @@ def test_the_form_is_in_the_order_of_its_fields() -> None:
 
 
 def test_a_run_ends_with_a_summary_figures_and_files(tmp_path: Path) -> None:
-    held: dict[str, str] = {}
-    last: tuple[Any, ...] = ()
-    told: dict[str, Any] = {}
-    for last in benchmarks().run(REQUEST, *FORM.values()):
-        told = json.loads(last[0])
-        if told["state"] == "finished":  # the files are there for as long as it waits
-            paths = [Path(each["value"]) for each in last[5:]]
-            held = {path.suffix: path.read_text("utf-8") for path in paths}
-    _, go, stop, figure, entropy, *_ = last
+    last, ended = run()
+    told = json.loads(last)
+    for nothing, go, stop, figure, entropy, *files in finished(ended):  # noqa: B007
+        paths = [Path(each["value"]) for each in files]
+        held = {path.suffix: path.read_text("utf-8") for path in paths}
     assert told["state"] == "finished" and told["summary"]["methods"]["staged"]["runs"] == 2
-    assert go["interactive"] and not stop["interactive"]
+    assert nothing is None and go["interactive"] and not stop["interactive"]
     assert figure.data and entropy is None
     assert held[".jsonl"].startswith('{"kind":"environment"')
     assert len(held[".csv"].splitlines()) == 1 + 2 * len(METHODS)
     assert "<html" in held[".html"]
+    assert not any(path.exists() for path in paths)
+
+
+def test_a_fault_is_told_and_leaves_the_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*args: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("compare.record_file.RecordWriter.append", full)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    last, ended = run()
+    assert json.loads(last)["state"] == "failed" and ended is None
+    assert not list(tmp_path.iterdir())
+    ((_, go, *_, entropy),) = finished(None)
+    assert go["interactive"] and entropy == gr.skip()
 
 
 @pytest.mark.parametrize(
@@ -75,11 +95,13 @@ def test_a_run_ends_with_a_summary_figures_and_files(tmp_path: Path) -> None:
     ],
 )
 def test_a_refusal_is_one_sentence_and_leaves_the_results(changes: Any, word: str) -> None:
-    *_, last = run(**changes)
-    told = json.loads(last[0])
+    last, ended = run(**changes)
+    told = json.loads(last)
     assert told["state"] == "sentence" and word in told["sentence"], told
     assert told["sentence"][0].isupper() and told["sentence"].endswith(".")
-    assert "summary" not in told and all(each == gr.skip() for each in last[3:])
+    assert "summary" not in told and ended is None
+    ((_, *_, figure, entropy, records, table, report),) = finished(ended)
+    assert all(each == gr.skip() for each in (figure, entropy, records, table, report))
 
 
 def test_a_suite_file_is_checked(tmp_path: Path) -> None:
@@ -87,20 +109,19 @@ def test_a_suite_file_is_checked(tmp_path: Path) -> None:
     good.write_text('{"id": "<img src=x>", "text": "hello", "category": "${1}"}\n')
     bad.write_text('{"id": "a"}\n')
     large.write_bytes(b" " * (MAX_SUITE_BYTES + 1))
-    *_, last = run(suite="file", file=str(good))
-    assert json.loads(last[0])["state"] == "finished" and "<" not in last[0]
-    *_, last = run(suite="file", file=str(bad))
-    assert "line 1: the text is missing" in json.loads(last[0])["sentence"]
-    *_, last = run(suite="file", file=str(large))
-    sentence = json.loads(last[0])["sentence"]
+    last, _ = run(suite="file", file=str(good))
+    assert json.loads(last)["state"] == "finished" and "<" not in last
+    last, _ = run(suite="file", file=str(bad))
+    assert "line 1: the text is missing" in json.loads(last)["sentence"]
+    last, _ = run(suite="file", file=str(large))
+    sentence = json.loads(last)["sentence"]
     assert "large.jsonl has 2.0 MB" in sentence and str(tmp_path) not in sentence
 
 
 def test_records_are_loaded_and_faults_named(tmp_path: Path) -> None:
     saved = tmp_path / "earlier.jsonl"
-    for told in benchmarks().run(REQUEST, *FORM.values()):
-        if json.loads(told[0])["state"] == "finished":
-            saved.write_bytes(Path(told[5]["value"]).read_bytes())
+    for made in finished(run()[1]):
+        saved.write_bytes(Path(made[5]["value"]).read_bytes())
     (loaded,) = benchmarks().load(str(saved), REQUEST)
     told = json.loads(loaded[0])
     assert told["state"] == "loaded" and told["name"] == "earlier.jsonl"

@@ -134,6 +134,7 @@ def test_the_limit_of_new_tokens_is_the_environment_s_where_a_run_has_no_other()
         ("fast", "bfloat16", True, False, True),
         ("exact", "float16", False, True, False),
         ("exact", "int8", True, True, True),
+        ("exact", "int4", True, False, False),
     ],
 )
 def test_exactness_follows_from_the_probe(

@@ -133,6 +133,40 @@ def test_a_run_of_another_kind_is_not_gone_on_with(
     assert f"made with other {word}" in error and path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("edit", "word"),
+    [
+        (lambda header: header["pair"]["probe"].update(key="another torch"), "other kernels"),
+        (lambda header: header.pop("suite"), "does not say its suite"),
+        (lambda header: header.pop("options"), "does not say its options"),
+    ],
+)
+def test_a_file_of_other_kernels_or_without_its_settings_is_not_gone_on_with(
+    edit: Any, word: str, asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.jsonl"
+    assert main([*asked, "--out", str(path)]) == 0
+    first, *rest = path.read_text("utf-8").splitlines()
+    header = json.loads(first)
+    edit(header)
+    path.write_text("".join(f"{line}\n" for line in (json.dumps(header), *rest)), "utf-8")
+    capsys.readouterr()
+    assert main([*asked, "--out", str(path), "--resume"]) == 2
+    error = capsys.readouterr().err
+    assert word in error and error.count("error:") == 1
+
+
+def test_a_prompt_that_cannot_be_made_is_refused_before_a_file_is(
+    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **named: object) -> None:
+        raise ValueError("the template takes no system message")
+
+    monkeypatch.setattr("tests.tiny_pair.LetterCodec.prompt_ids", refuse)
+    assert main([*asked, "--out", str(tmp_path / "run.jsonl")]) == 2
+    assert not (tmp_path / "run.jsonl").exists()
+
+
 def test_a_second_run_says_that_it_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,8 @@ def test_a_killed_run_goes_on(material: Material, tmp_path: Path) -> None:
     assert len(second) < len(first)
     with pytest.raises(ValueError, match="same options, or another --out"):
         Trainer(material, replace(SETTINGS, lr=1e-3), out)
+    with pytest.raises(ValueError, match="same material"):
+        Trainer(replace(material, corpus=corpus(20)), SETTINGS, out)
 
 
 def test_a_start_is_gone_on_from(material: Material, tmp_path: Path) -> None:

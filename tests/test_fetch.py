@@ -394,6 +394,10 @@ def test_places(tmp_path: Path) -> None:
     assert given_folder("M", None, {"SSD_MODELS": str(tmp_path / "all")}) == one
     with pytest.raises(ValueError, match=r"expected a model folder .*--model-dir"):
         given_folder("M", tmp_path, {})
+    # A draft is never the folder that was given for the target.
+    assert given_folder("M", tmp_path / "all", {}, may_be_itself=False) == one
+    with pytest.raises(ValueError, match=r"expected a folder that holds 'M'.*--model-dir"):
+        given_folder("M", one, {}, may_be_itself=False)
 
 
 def test_other_ggufs_are_refused(tmp_path: Path) -> None:

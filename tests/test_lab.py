@@ -233,14 +233,14 @@ def test_batches_are_at_most_about_ten_a_second() -> None:
 
 
 def test_repeats_are_told_once_rotated_and_recorded_each() -> None:
-    job = Job("write", METHODS, max_new_tokens=4, repeats=3, first_repeat=2)
+    job = Job("write", METHODS, max_new_tokens=4, repeats=3)
     messages = all_of(lab_of(FakeEngine()).run(job))
     assert [tokens_of(messages, method) for method in METHODS] == [4, 4, 4]
     assert [m.number for m in messages if isinstance(m, Repeating)] == [2, 3]
     end = messages[-1]
     assert isinstance(end, Ended)
     found = [(record["repeat"], record["method"]) for record in end.records]
-    assert found == [(repeat, method) for repeat in (2, 3, 4) for method in METHODS]
+    assert found == [(repeat, method) for repeat in (0, 1, 2) for method in METHODS]
 
 
 def test_one_lane_of_the_first_repeat_has_details() -> None:

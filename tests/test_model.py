@@ -65,7 +65,6 @@ def test_any_context_after_any_other(kind: type[ToyModel]) -> None:
             context = context[:50]
             tree = random_tree(rng, context[-1], 4, rng.randint(0, 15), 10)
             check_rows(memo.score(context, tree), context, tree, model.row)
-            assert memo.cache_bytes >= len(context) * 32
 
 
 def test_nodes_added_in_parts() -> None:

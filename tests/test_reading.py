@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compare.page.reading import opened, shown_of, words_with
+from compare.page.reading import MAX_RECORD_BYTES, opened, shown_of, words_with
 from compare.page.shown import Shown
 from compare.page.stream import stream_of
 from compare.record_file import RecordReader, RecordWriter
@@ -43,6 +43,14 @@ def test_a_prompt_of_a_file_is_shown_with_its_own_runs_only(tmp_path: Path) -> N
     assert shown.summary["methods"]["staged"]["verdicts"]["IDENTICAL"] == 1
     assert shown.words[1] == b"<b>".hex() and (shown.source, shown.name) == ("imported", "one")
     assert shown_of(file, "one", "imported", words_with(None)).words == {}
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    with path.open("wb") as file:
+        file.truncate(MAX_RECORD_BYTES + 1)
+    with pytest.raises(ValueError, match=r"x.jsonl has 64 MB.*may have 64 MB"):
+        opened(path)
 
 
 def test_the_lines_of_what_is_shown_are_the_file_again(tmp_path: Path) -> None:

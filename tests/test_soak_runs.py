@@ -125,11 +125,18 @@ def test_runs_are_asked_for_by_the_command(
     assert exit_code("soak", "--runs", "2", "--max-new-tokens", "6", "--out", str(out)) == 0
     assert "2 runs: 0 bugs, 0 failures" in capsys.readouterr().out
     assert exit_code("verify", str(out)) == 0
+    assert exit_code("verify", str(out), "--replay") == 0
     assert exit_code("soak", "--runs", "2", "--stop", "x") == 2
 
 
 def test_tokens_or_runs_but_not_both(capsys: pytest.CaptureFixture[str]) -> None:
-    for options in ("--runs 0", "--tokens 5 --runs 5", "--runs 3 --temperature 1"):
+    for options in (
+        "--runs 0",
+        "--tokens 5 --runs 5",
+        "--runs 3 --temperature 1",
+        "--runs 3 --nodes 999",
+        "--tokens 5 --chain 0",
+    ):
         assert exit_code("soak", *options.split()) == 2
         assert capsys.readouterr().err.count("\n") == 1
 

@@ -67,6 +67,12 @@ def test_a_partial_match_before_the_end_token_is_shown() -> None:
     assert "".join(visible("abl", ["abc"], stop="l")) == "ab"
 
 
+def test_nothing_follows_a_stop_string_though_half_a_character_does() -> None:
+    text = VisibleText(Letters(1), frozenset(), ["ab"])
+    assert text.push(ids("abc")) == "" and text.is_closed
+    assert text.flush() == ""
+
+
 def test_the_earliest_of_several_strings_counts() -> None:
     assert "".join(visible("abcdef", ["de", "cd"])) == "ab"
     assert "".join(visible("abcdef", ["bcdx", "cd"])) == "ab"

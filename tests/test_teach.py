@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,12 @@ def test_shards_that_are_there_stay(tmp_path: Path) -> None:
     assert len(lines) == 1 and shards[1].exists()
     with pytest.raises(ValueError, match="choose another"):
         taught(tmp_path, TeachSettings(num_kept=5, shard_documents=7))
+
+
+def test_a_shard_of_a_shorter_run_is_made_whole(tmp_path: Path) -> None:
+    taught(tmp_path, replace(SETTINGS, num_documents=10))
+    teaching, lines = taught(tmp_path)
+    assert len(lines) == 2 and teaching.num_taught == 20
 
 
 def test_documents_without_a_lesson_teach_their_ids(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from compare.page import words
+from compare.page import terms, words
+from compare.page.benchmark_words import BENCH_LABELS, BENCHMARK
+from compare.page.charts_words import AXES, CHARTS
 from compare.page.race_words import RACE
 from compare.page.share_words import SHARE
 from compare.page.step_words import STEP
@@ -18,6 +20,11 @@ DICTIONARIES = {
     "race": RACE,
     "step": STEP,
     "share": SHARE,
+    "bench_labels": BENCH_LABELS,
+    "benchmark": BENCHMARK,
+    "charts": CHARTS,
+    "axes": AXES,
+    "terms": terms._WORDS,
 }
 METHODS = {f"method_{name}": pair for name, pair in words.METHODS.items()}
 BLANK = re.compile(r"\{\w+\}")

@@ -67,6 +67,7 @@ def test_stop_ends_the_call_from_outside_and_the_next_job_runs() -> None:
 def test_a_used_up_quota_is_a_refusal() -> None:
     last = all_of(lab_with(lender([], Quota()), FakeEngine()).run(JOB))[-1]
     assert isinstance(last, Refused) and "quota" in last.sentence and "recorded" in last.sentence
+    assert last.is_for_now, "or a suite would count every prompt as failed"
 
 
 def test_without_the_package_nothing_is_borrowed() -> None:

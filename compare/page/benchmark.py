@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
 import uuid
@@ -16,18 +17,18 @@ import gradio as gr
 from compare.digest import Digests
 from compare.job import Job, Numerics, Setup
 from compare.lab import Lab
-from compare.page.benchmark_files import NUM_RESULTS, Measured, results
+from compare.page.benchmark_files import NUM_RESULTS, RECORDS, Measured, results
 from compare.page.callbacks import button, check_seed, language_of, number, same, whole_number
 from compare.page.harmless import harmless_json
+from compare.page.reading import reader_of
 from compare.page.shown import Update
-from compare.record_file import RecordReader
-from compare.suite_run import Over, Stage, SuiteRun
+from compare.suite_run import Over, SuiteRun
 from compare.suites import Suite, limited, load_suite, parse_suite
 from ssd.sampling import Sampling
 
 MAX_SUITE_BYTES = 2_000_000
-MAX_RECORD_BYTES = 64_000_000
 _TELL_S = 0.5
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -80,30 +81,63 @@ class Form:
 
 
 @dataclass(frozen=True)
+class Ended:
+    """What a suite came to, with the folder that its record file is in."""
+
+    measured: Measured
+    folder: tempfile.TemporaryDirectory[str]
+
+
+@dataclass(frozen=True)
 class Benchmarks:
     """The tab's callbacks on one lab, and the runs that visitors have going."""
 
     lab: Lab
     _runs: dict[str, SuiteRun] = field(default_factory=dict)
 
-    def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[Update, ...]]:
-        """The outputs while a suite runs: the view, Run, Stop, and at the end the results."""
-        yield (_told("preparing"), button(False), button(True), *_unchanged())
-        visitor = f"{request.session_hash} benchmark"
+    def begin(self) -> tuple[Update, Update]:
+        """Run and Stop while a suite is under way."""
+        return button(False), button(True)
+
+    def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[str, Ended | None]]:
+        """What the view says while a suite runs, and at its end what results are made from.
+
+        Nothing else is an output: Gradio makes every other one anew at each update, changed or not,
+        which takes the time that the methods are measured in.
+        """
+        yield _told("preparing"), None
         try:
             form = Form(*values)
             job, suite = form.job(self.lab.limits.pairs[0]), form.prompts()
         except (ValueError, TypeError, OverflowError, OSError) as error:
-            yield (_refused(str(error)), button(True), button(False), *_unchanged())
+            yield _refused(str(error)), None
             return
-        with tempfile.TemporaryDirectory(prefix="ssd-benchmark-") as folder:
-            path = Path(folder) / "benchmark.jsonl"
-            suite_run = SuiteRun(self.lab, suite, job, path)
-            self._runs[visitor] = suite_run
-            try:
-                yield from self._follow(suite_run, visitor, path, request)
-            finally:
-                del self._runs[visitor]
+        folder = tempfile.TemporaryDirectory(prefix="ssd-benchmark-")
+        suite_run = SuiteRun(self.lab, suite, job, Path(folder.name) / RECORDS)
+        visitor = f"{request.session_hash} benchmark"
+        self._runs[visitor] = suite_run
+        ended: Ended | None = None
+        try:
+            for told, ended in self._follow(suite_run, visitor, folder):
+                yield told, ended
+        except Exception:
+            _log.exception("a benchmark failed")
+            yield _told("failed"), None
+        finally:
+            del self._runs[visitor]
+            if ended is None:
+                folder.cleanup()
+
+    def finish(self, ended: Ended | None, request: gr.Request) -> Iterator[tuple[Update, ...]]:
+        """After a suite: nothing is kept of it, Run and Stop, and the results."""
+        buttons = (button(True), button(False))
+        if ended is None:
+            yield (None, *buttons, *_unchanged())
+            return
+        with ended.folder as folder:
+            path = Path(folder)
+            made = results(ended.measured, path / RECORDS, path, language_of(request))
+            yield (None, *buttons, *made)
 
     def stop(self, request: gr.Request) -> None:
         """Stop the visitor's own suite; the run goes on to what whole prompts there are."""
@@ -118,9 +152,10 @@ class Benchmarks:
             return
         path = Path(file)
         try:
-            found = _read(path)
+            reader = reader_of(path)
+            found = Measured(reader.environment(), Digests.of(reader.lines()))
         except ValueError as error:
-            sentence = str(error).replace(str(path), path.name)
+            sentence = str(error).replace(str(path), f"the file {path.name}")
             yield (_refused(sentence), *_unchanged())
             return
         with tempfile.TemporaryDirectory(prefix="ssd-benchmark-") as folder:
@@ -128,46 +163,29 @@ class Benchmarks:
             yield (_told("loaded", name=path.name, summary=found.summary), *made)
 
     def _follow(
-        self, suite_run: SuiteRun, visitor: str, path: Path, request: gr.Request
-    ) -> Iterator[tuple[Update, ...]]:
+        self, suite_run: SuiteRun, visitor: str, folder: tempfile.TemporaryDirectory[str]
+    ) -> Iterator[tuple[str, Ended | None]]:
         """Tell of a suite that runs: twice a second, and at its end."""
         told = 0.0
         with closing(suite_run.run(visitor, self.lab.limits.suite_budget_s)) as stages:
             for stage in stages:
                 if isinstance(stage, Over):
-                    yield from self._end(suite_run, stage, path, request)
+                    yield _end(suite_run, stage, folder)
                 elif time.monotonic() - told > _TELL_S:
                     told = time.monotonic()
-                    yield (_progress(stage), *same(2), *_unchanged())
-
-    def _end(
-        self, suite_run: SuiteRun, over: Over, path: Path, request: gr.Request
-    ) -> Iterator[tuple[Update, ...]]:
-        buttons = (button(True), button(False))
-        if over.reason == "refused":
-            yield (_refused(over.sentence), *buttons, *_unchanged())
-        elif not suite_run.digests.runs:
-            yield (_told(over.reason), *buttons, *_unchanged())
-        else:
-            found = Measured(suite_run.environment, suite_run.digests)
-            made = results(found, path, path.parent, language_of(request))
-            yield (_told(over.reason, summary=found.summary), *buttons, *made)
+                    yield _told("running", **vars(stage)), None
 
 
-def _read(path: Path) -> Measured:
-    """The record file at `path`, read as a stream. Raises ValueError."""
-    size = path.stat().st_size
-    if size > MAX_RECORD_BYTES:
-        raise ValueError(
-            f"the file {path.name} has {size / 1e6:.0f} MB: a record file may have "
-            f"{MAX_RECORD_BYTES / 1e6:g} MB"
-        )
-    reader = RecordReader(path)
-    return Measured(reader.environment(), Digests.of(reader.lines()))
-
-
-def _progress(stage: Stage) -> str:
-    return _told("running", **vars(stage))
+def _end(
+    suite_run: SuiteRun, over: Over, folder: tempfile.TemporaryDirectory[str]
+) -> tuple[str, Ended | None]:
+    """How a suite ended; what came of it stays in `folder`."""
+    if over.reason == "refused":
+        return _refused(over.sentence), None
+    if not suite_run.digests.runs:
+        return _told(over.reason), None
+    found = Measured(suite_run.environment, suite_run.digests)
+    return _told(over.reason, summary=found.summary), Ended(found, folder)
 
 
 def _refused(sentence: str) -> str:

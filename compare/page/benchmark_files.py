@@ -23,6 +23,7 @@ from compare.report_csv import csv_text
 
 NUM_RESULTS = 5
 _NAME = "benchmark"
+RECORDS = f"{_NAME}.jsonl"
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ from compare.page.view import component
 _SUITES = ("quick", "humaneval", "file")
 
 
-def benchmark_tab(lab: Lab, entropy: gr.Plot) -> None:
+def benchmark_tab(lab: Lab, entropy: gr.Plot, num_threads: int) -> None:
     """Make the tab's components where they stand, and their events on `lab`.
 
-    `entropy`: the plot of another tab that a suite's prompts are drawn in.
+    `entropy`: the plot of another tab that a suite's prompts are drawn in; `num_threads`: how many
+    jobs may be under way or refused at once.
     """
     controls = _controls(lab)
     with gr.Row():
@@ -42,7 +43,7 @@ def benchmark_tab(lab: Lab, entropy: gr.Plot) -> None:
             height=150,
             elem_id="ssd-bench-load",
         )
-    _wire(lab, controls, (run, stop, load), (view, figure, entropy, *files))
+    _wire(lab, controls, (run, stop, load), (view, figure, entropy, *files), num_threads)
 
 
 def _wire(
@@ -50,19 +51,27 @@ def _wire(
     controls: tuple[Component, ...],
     pressed: tuple[gr.Button, gr.Button, gr.File],
     made: tuple[Component, ...],
+    num_threads: int,
 ) -> None:
     """`made`: the view, and what `benchmark_files.results` updates."""
     callbacks = Benchmarks(lab)
     run, stop, load = pressed
     view, *results = made
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    run.click(
+    ended = gr.State()  # from the end of a suite until its results are made
+    run.click(callbacks.begin, None, [run, stop], queue=False, trigger_mode="once", **quiet).then(
         callbacks.run,
         list(controls),
-        [view, run, stop, *results],
+        [view, ended],
         concurrency_id="engine",
-        concurrency_limit=lab.limits.max_queue + 1,
+        concurrency_limit=num_threads,
         trigger_mode="once",
+        **quiet,
+    ).then(
+        callbacks.finish,
+        ended,
+        [ended, run, stop, *results],
+        concurrency_limit=None,
         **quiet,
     )
     stop.click(callbacks.stop, queue=False, **quiet)

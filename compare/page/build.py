@@ -41,13 +41,15 @@ from compare.page.view import STYLES
 from compare.record_words import Bytewise
 
 _TABS = ("race", "step", "charts", "benchmark", "learn")
+_REFUSED_AT_ONCE = 8
 _TITLE = '<div class="ssd-title"><h1>Staged speculative decoding lab</h1></div>'
 
 
 def build(lab: Lab, codec_of: Callable[[str], Bytewise | None] = lambda pair: None) -> gr.Blocks:
     """The page on `lab`, its queue set up. `codec_of`: the tokenizer of a pair, if at hand."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    num_threads = lab.limits.max_queue + 1
+    # Some more than may wait, so that it is the lab that says that its queue is full.
+    num_threads = lab.limits.max_queue + _REFUSED_AT_ONCE
     page: gr.Blocks = gr.Blocks(
         title="Staged speculative decoding lab",
         analytics_enabled=False,
@@ -64,7 +66,7 @@ def build(lab: Lab, codec_of: Callable[[str], Bytewise | None] = lambda pair: No
         with tabs["charts"]:
             charts = charts_tab()
         with tabs["benchmark"]:
-            benchmark_tab(lab, charts.entropy)
+            benchmark_tab(lab, charts.entropy, num_threads)
         with tabs["learn"]:
             learn_tab()
         bar = share_bar(race.controls, tabs)
@@ -90,19 +92,29 @@ def _connect(
     page: gr.Blocks, race: Race, bar: ShareBar, callbacks: Callbacks, num_threads: int
 ) -> None:
     """What happens when a visitor runs, stops, chooses a recorded run or imports one."""
-    drawn = callbacks.outputs
+    drawn, buttons = callbacks.outputs, [race.run, race.stop]
     private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    started = gr.on(
+    run = gr.State()  # from the end of a run until it is drawn
+    begun = gr.on(
         [race.run.click, race.controls["prompt"].submit],  # type: ignore[attr-defined]
+        callbacks.begin,
+        None,
+        buttons,
+        queue=False,
+        trigger_mode="once",
+        **private,
+    )
+    assert begun is not None
+    ended = begun.then(
         callbacks.run,
         [*race.controls.values()],
-        [race.view, race.run, race.stop, *drawn],
+        [race.view, run],
         concurrency_id="engine",
         concurrency_limit=num_threads,
         trigger_mode="once",
         **private,
     )
-    assert started is not None
+    ended.then(callbacks.finish, run, [run, *buttons, *drawn], queue=False, **private)
     race.stop.click(callbacks.stop, queue=False, **private)
     page.load(callbacks.first, None, drawn, queue=False, **private)
     race.view.recorded(callbacks.recorded, None, [race.view, *drawn], queue=False, **private)

@@ -110,19 +110,27 @@ class Callbacks:
         """What the followers draw."""
         return [output for follower in self.followers for output in follower.outputs]
 
-    def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[Update, ...]]:
-        """The outputs of Run: the stream, Run, Stop, and those of the followers."""
+    def begin(self) -> tuple[Update, Update]:
+        """Run and Stop while a job is under way."""
+        return button(False), button(True)
+
+    def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[str, Shown | None]]:
+        """The stream as it grows, and at its end the run that came of it.
+
+        Nothing else is an output: Gradio makes every other one anew at each update, changed or not,
+        which takes the time that the lanes are measured in.
+        """
         try:
             job = Fields(*values).job()
         except (ValueError, TypeError, OverflowError) as error:
-            yield (self._refused(str(error)), button(True), button(False), *self._same())
+            yield self._refused(str(error)), None
             return
         yield from self._run(job, request)
 
-    def _run(self, job: Job, request: gr.Request) -> Iterator[tuple[Update, ...]]:
+    def _run(self, job: Job, request: gr.Request) -> Iterator[tuple[str, Shown | None]]:
         stream, environment = self._stream(job), dict[str, Any]()
-        drawn = self._same()
-        yield (stream.text, button(False), button(True), *drawn)
+        shown: Shown | None = None
+        yield stream.text, shown
         for batch in self.lab.run(job, visitor=request.session_hash or ""):
             for message in batch:
                 if isinstance(message, Started):
@@ -130,11 +138,13 @@ class Callbacks:
                 if isinstance(message, Ended) and message.records:
                     shown = _shown(job, environment, message)
                     stream.show(shown)
-                    drawn = self.draw(shown, request)
                 stream.add(message)
-            yield (stream.text, *self._same(2))
-        # With the last word, for a tab that was never opened forgets all but that.
-        yield (stream.text, button(True), button(False), *drawn)
+            yield stream.text, shown
+
+    def finish(self, shown: Shown | None, request: gr.Request) -> tuple[Update, ...]:
+        """After a run: nothing is kept of it, Run and Stop, and the followers' outputs."""
+        drawn = self._same() if shown is None else self.draw(shown, request)
+        return (None, button(True), button(False), *drawn)
 
     def stop(self, request: gr.Request) -> None:
         """Stop the visitor's own job; the run goes on to its partial results."""
@@ -167,7 +177,7 @@ class Callbacks:
             pair = str((file.environment.get("pair") or {}).get("pair"))
             shown = shown_of(file, chosen, "imported", words_with(self.codec_of(pair)))
         except ValueError as error:
-            text = str(error).replace(path, Path(path).name)
+            text = str(error).replace(path, f"the file {Path(path).name}")
             return (self._refused(text), *self._same(1))
         choice = gr.update(
             choices=list(file.prompt_ids), value=chosen, visible=len(file.prompt_ids) > 1

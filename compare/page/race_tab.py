@@ -23,7 +23,7 @@ _MAX_NODES = 127
 
 @dataclass(frozen=True)
 class Race:
-    """The tab's components. `controls`: by the names and in the order of `callbacks.Fields`."""
+    """The tab's components. `controls`: in the order of `callbacks.Fields`, by a link's names."""
 
     controls: Mapping[str, Component]
     run: gr.Button

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from compare.page import words
 
+_STAGES = {
+    "connecting": "连接中",
+    "downloading": "下载中",
+    "checking": "校验中",
+    "unpacking": "解包中",
+    "converting": "转换中",
+    "waiting for another process": "等待另一个进程",
+    "loading the model": "读取模型",
+    "probing the kernels": "探测计算内核",
+    "measuring pass times": "测量前向用时",
+}
+"""What loading is at, as `ssd.models` tells it, and the Chinese for it."""
+
 RACE: dict[str, tuple[str, str]] = {
     "title": ("Staged speculative decoding lab", "分级投机解码实验室"),
     "what_autoregressive": (
@@ -24,6 +37,11 @@ RACE: dict[str, tuple[str, str]] = {
     "what_speculative-rejection": (
         "A chain under the classic acceptance rule: equal in law, not in text.",
         "经典接受规则下的一串猜测：分布相同，文本不必相同。",
+    ),
+    "what_native": (
+        "The target alone as others compute it: nothing padded. It has no verdict: it rounds "
+        "otherwise.",
+        "只有目标模型，按通常方式计算，不补齐。舍入方式不同，因此没有判定。",
     ),
     "what_hf-generate": (
         "transformers' own loop on the same weights. It has no verdict: it rounds otherwise.",
@@ -46,8 +64,9 @@ RACE: dict[str, tuple[str, str]] = {
     "origin_target": ("Target", "目标模型"),
     "legend": ("First proposed by", "最先由谁提出"),
     "honest": (
-        "The lanes run one after another on the same device; the clocks are the engine's own.",
-        "各解码器在同一设备上依次运行；时间由引擎自己测量。",
+        "The lanes run one after another on the same device; the clocks are the engine's own, and "
+        "the replay sets them side by side on one.",
+        "各解码器在同一设备上依次运行；时间由引擎自己测量，回放时按同一时钟并列。",
     ),
     "idle": ("Ready.", "就绪。"),
     "waiting": ("Waiting: {n} ahead of you.", "排队中：前面还有 {n} 个任务。"),
@@ -81,12 +100,14 @@ RACE: dict[str, tuple[str, str]] = {
         "第 {number} 次（共 {total} 次），用于计时",
     ),
     "loading": ("Loading the models: {stage}", "正在加载模型：{stage}"),
+    **{f"load_{stage}": (stage, chinese) for stage, chinese in _STAGES.items()},
     "warming": ("Warming up", "预热中"),
     "reading": ("{lane} is reading the prompt", "{lane}正在读提示词"),
     "writing": ("{lane} is writing", "{lane}正在生成"),
     "measuring": ("Comparing the texts and the logits", "正在比较文本与 logits"),
     "finished": ("Finished. Below is the race on one shared clock.", "完成。以下按同一时钟回放。"),
     "stopped": ("Stopped: the results are partial.", "已停止：结果不完整。"),
+    "stopped_before": ("Stopped before it began.", "尚未开始便已停止。"),
     "budget": (
         "The time budget of {n} seconds is used up: the results are partial.",
         "{n} 秒的时间预算已用完：结果不完整。",
@@ -150,7 +171,7 @@ RACE: dict[str, tuple[str, str]] = {
     "stage_draft": ("draft", "草稿模型"),
     "stage_target": ("target", "目标模型"),
     "stage_other": ("rest", "其余"),
-    "tally": ("{n} tokens", "{n} 个词元"),
+    "tally": ("{n} tokens · {rate} tok/s · {time}", "{n} 个词元 · {rate} 词元/秒 · {time}"),
     "card_token": ("Token", "词元"),
     "card_id": ("Id", "编号"),
     "card_bytes": ("Bytes", "字节"),

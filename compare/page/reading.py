@@ -16,6 +16,8 @@ from compare.seal import Seals
 from compare.step_record import Json
 from compare.verdict_record import VerdictRecord
 
+MAX_RECORD_BYTES = 64_000_000
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -30,9 +32,20 @@ class Opened:
     seals: Seals
 
 
+def reader_of(path: Path) -> RecordReader:
+    """A reader of an uploaded record file. Raises ValueError where it is too large, or no file."""
+    size = path.stat().st_size
+    if size > MAX_RECORD_BYTES:
+        raise ValueError(
+            f"the file {path.name} has {size / 1e6:.0f} MB: a record file may have "
+            f"{MAX_RECORD_BYTES / 1e6:g} MB"
+        )
+    return RecordReader(path)
+
+
 def opened(path: Path) -> Opened:
     """The file at `path`, read as a stream. Raises ValueError naming what is wrong in it."""
-    reader = RecordReader(path)
+    reader = reader_of(path)
     found: dict[str, None] = {}
     for line in reader.lines():
         if isinstance(line, RunRecord) and line.error is None:

@@ -54,6 +54,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "lookup": ("N-gram alone", "仅 N-gram"),
     "replay": ("Replay: the ceiling", "重放：上限"),
     "speculative-rejection": ("Rejection sampling", "拒绝采样"),
+    "native": ("Plain loop, fast", "普通循环（快速）"),
     "hf-generate": ("Hugging Face generate", "Hugging Face generate"),
     "hf-lookup": ("Hugging Face lookup", "Hugging Face 查找"),
     "hf-assisted": ("Hugging Face assisted", "Hugging Face 辅助"),

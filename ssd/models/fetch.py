@@ -74,23 +74,28 @@ def default_cache(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def given_folder(
-    name: str, model_dir: Path | None, environ: Mapping[str, str] = os.environ
+    name: str,
+    model_dir: Path | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    may_be_itself: bool = True,
 ) -> Path | None:
     """The folder of model `name` that the user pointed to, or None where the cache is to be used.
 
-    `model_dir` goes before SSD_MODELS. Each is a model folder itself or holds one called `name`.
-    Raises ValueError where it is neither.
+    `model_dir` goes before SSD_MODELS. Each holds a model folder called `name`, or, where it
+    `may_be_itself`, is one. Raises ValueError where it is neither.
     """
     if model_dir is None:
         model_dir = Path(environ["SSD_MODELS"]) if environ.get("SSD_MODELS") else None
     if model_dir is None:
         return None
-    for folder in (model_dir, model_dir / name):
+    for folder in (*([model_dir] if may_be_itself else []), model_dir / name):
         if (folder / "config.json").is_file():
             return folder
+    itself = "a model folder (with config.json) or " if may_be_itself else ""
     raise ValueError(
-        f"expected a model folder (with config.json) or a folder that holds {name!r}, got "
-        f"{model_dir}: check --model-dir and SSD_MODELS"
+        f"expected {itself}a folder that holds {name!r}, got {model_dir}: check --model-dir and "
+        "SSD_MODELS"
     )
 
 

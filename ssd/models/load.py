@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache as cached
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
@@ -162,7 +163,8 @@ def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report
 def _draft_folder(spec: PairSpec, options: Options, report: Report) -> Path:
     if options.draft is not None or spec.draft is None:
         return options.draft or ASSETS
-    folder = given_folder(spec.draft.split("/")[-1], options.model_dir)
+    name = spec.draft.split("/")[-1]
+    folder = given_folder(name, options.model_dir, may_be_itself=False)  # that one is the target
     return folder or hub_folder(spec.draft, report)
 
 
@@ -187,15 +189,16 @@ def _probed(
     name = model_key(model, "exact")
 
     def fresh() -> dict[str, Any]:
+        alone = cached(lambda width: model.with_numerics(Numerics("exact", (width,))))
         result = probe(
-            lambda ids: _lonely_rows(model, ids),
+            lambda ids: _lonely_rows(alone(len(ids)), ids),
             model.vocab_size,
             report=lambda done, total: report(Progress("probing the kernels", done, total)),
         )
         return {"widths": list(result.invariant_widths), "rows": result.num_rows}
 
     found = machine.remembered(cache, "probe", name, fresh, _are_widths)
-    result = ProbeResult(tuple(found["widths"]), CANDIDATE_WIDTHS, found["rows"])
+    result = ProbeResult(tuple(found["widths"]), found["rows"])
     if kind == "fast" or not result.is_invariant:
         return model.with_numerics(Numerics(kind, CANDIDATE_WIDTHS)), result
     exact = model.with_numerics(Numerics(kind, result.invariant_widths))
@@ -215,12 +218,11 @@ def _are_widths(found: dict[str, Any]) -> bool:
 
 
 def _lonely_rows(model: Transformer, ids: Sequence[int]) -> Tensor:
-    """Logits of rows that see nothing but themselves, in one exact pass of just their number."""
+    """Logits of rows that see nothing but themselves, in one pass."""
     width = len(ids)
     tokens = torch.tensor(ids)
     rows = Pass(tokens, tokens % model.context_length, 0, 0, torch.eye(width, dtype=torch.bool))
-    alone = model.with_numerics(Numerics("exact", (width,)))
-    return alone.forward(rows, alone.new_cache(), width)
+    return model.forward(rows, model.new_cache(), width)
 
 
 def _description(

@@ -22,7 +22,7 @@ Add = Callable[[argparse.ArgumentParser], None]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0, 2 for a refusal, 130 for Ctrl-C."""
+    """The exit code: 0, 2 for a refusal, 4 where the model fails, 130 for Ctrl-C."""
     parser = Parser(prog="ssd.train", description=__doc__)
     subparsers = parser.add_subparsers(dest="command", required=True)
     for name, (add, run) in _COMMANDS.items():

@@ -28,6 +28,16 @@ class Material:
     teaching: Teaching | None = None
     start: Path | None = None
 
+    @property
+    def described(self) -> dict[str, str | int]:
+        """What tells it from other material."""
+        return {
+            "target": self.target.name,
+            "corpus": self.corpus.digest,
+            "lessons": 0 if self.teaching is None else self.teaching.num_taught,
+            "start": "" if self.start is None else str(self.start.resolve()),
+        }
+
 
 class Draft(nn.Module):
     """The body of the draft and the two frozen pieces of the target that it borrows."""

@@ -182,9 +182,9 @@ class Trainer:
         scratch = self._checkpoint.with_suffix(".tmp")
         state = {
             "draft": self._draft.body.state_dict(),
-            "head_ids": self._draft.head_ids,
             "optimizers": [optimizer.state_dict() for optimizer in self._optimizers],
             "settings": asdict(self._settings),
+            "material": self._material.described,
             **asdict(self._progress),
         }
         torch.save(state, scratch)
@@ -192,11 +192,15 @@ class Trainer:
 
     def _restore(self) -> None:
         state = torch.load(self._checkpoint, weights_only=True)
-        if state["settings"] != asdict(self._settings):
-            raise ValueError(
-                f"expected a checkpoint of the same settings in {self._out}, got "
-                f"{state['settings']}: give the same options, or another --out"
-            )
+        for name, now in (
+            ("settings", asdict(self._settings)),
+            ("material", self._material.described),
+        ):
+            if state.get(name) != now:
+                raise ValueError(
+                    f"expected a checkpoint of the same {name} in {self._out}, got "
+                    f"{state.get(name)}: give the same options, or another --out"
+                )
         self._draft.body.load_state_dict(state["draft"])
         for optimizer, stored in zip(self._optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(stored)

@@ -124,13 +124,14 @@ def teach(
     if settings.num_documents is not None:
         num_documents = min(num_documents, settings.num_documents)
     starts = range(0, num_documents, settings.shard_documents)
-    missing = [start for start in starts if not _shard(out, start).is_file()]
+    ends = {start: min(start + settings.shard_documents, num_documents) for start in starts}
+    missing = [start for start in starts if _num_taught(_shard(out, start)) < ends[start] - start]
     if not missing:
         return
     teacher, begun = _Teacher(target, settings), time.monotonic()
     done = 0
     for count, start in enumerate(missing, start=1):
-        part = corpus.part(start, min(start + settings.shard_documents, num_documents))
+        part = corpus.part(start, ends[start])
         _write(_shard(out, start), start, part, teacher.lessons(part))
         done += len(part.tokens)
         spent = time.monotonic() - begun
@@ -140,6 +141,14 @@ def teach(
 
 def _shard(out: Path, start: int) -> Path:
     return out / f"teach-{start:07d}.npz"
+
+
+def _num_taught(path: Path) -> int:
+    """How many documents a shard teaches; one of a shorter run has fewer than a whole one."""
+    if not path.is_file():
+        return 0
+    with np.load(path) as arrays:
+        return len(arrays["places"])
 
 
 def _write(path: Path, first: int, part: Corpus, lessons: list[Lesson]) -> None:

@@ -64,6 +64,11 @@ def test_tokens_carry_their_origin_and_open_a_card(visitor: Visitor) -> None:
         expect(card).to_contain_text(words)
     page.keyboard.press("Escape")
     expect(card).to_be_hidden()
+    # What the target thought is told of one lane, and is shown of all that say the same.
+    for method in ("autoregressive", "speculative", "staged"):
+        page.locator(f".ssd-lane[data-method={method}] .ssd-token").first.hover()
+        for words in ("Target's probability", "Target's rank"):
+            expect(card).to_contain_text(words)
 
 
 def test_stop_keeps_partial_results_and_the_next_run_starts_clean(visitor: Visitor) -> None:

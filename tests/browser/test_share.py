@@ -13,9 +13,12 @@ from playwright.sync_api import Browser, Page, expect
 from compare.digest import Digests
 from compare.metrics import summary
 from compare.page.terms import CONTROL_TERMS
-from compare.record_file import RecordReader
+from compare.record_file import RecordReader, RecordWriter
+from compare.records import RunKey
+from compare.verdict_record import VerdictRecord
 from tests.browser.conftest import Visitor
 from tests.browser.test_page import HOSTILE, run
+from tests.records_by_hand import ENVIRONMENT, plain
 
 
 def finished(visitor: Visitor, prompt: str = "write", tokens: int = 16) -> Page:
@@ -55,6 +58,16 @@ def test_the_exported_record_is_a_record_file_and_the_scoreboard(
     for name, method in methods.items():
         assert float(scores[name]["tokens_per_second"]) == method["tokens_per_second"]
         assert float(scores[name]["speedup"]) == method["speedup"]["median"]
+
+
+def test_nothing_is_exported_while_a_run_is_made(visitor: Visitor) -> None:
+    page = finished(visitor)
+    expect(page.locator(".ssd-export-record")).to_be_enabled()
+    run(page, "slow|a", tokens=60)
+    page.wait_for_selector(".ssd-running")
+    expect(page.locator(".ssd-export-record")).to_be_disabled()
+    page.click("#ssd-stop")
+    expect(page.locator(".ssd-export-record")).to_be_enabled()
 
 
 def test_a_spreadsheet_runs_nothing_of_the_rounds(visitor: Visitor, tmp_path: Path) -> None:
@@ -119,6 +132,40 @@ def test_a_record_that_is_none_is_refused_by_a_sentence(visitor: Visitor, tmp_pa
     assert "/tmp" not in page.locator(".ssd-status").inner_text()
     assert page.locator(".ssd-board").inner_text() == before
     assert page.locator(".ssd-status img").count() == 0
+
+
+def test_a_refused_import_is_told_on_the_race_tab(visitor: Visitor, tmp_path: Path) -> None:
+    page = visitor.open()
+    page.click("#ssd-tab-learn-button")
+    (bad := tmp_path / "bad.jsonl").write_text("[1]\n", "utf-8")
+    imported(page, bad)
+    expect(page.locator(".ssd-status").first).to_be_visible()
+    expect(page.locator(".ssd-status").first).to_contain_text("bad.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("is_exact", "verdict", "words"),
+    [
+        (False, "NEAR-TIE", ("Near tie", "the gap there is 0.00100", "numerical noise 0.0100")),
+        (True, "BUG", ("Bug", "both are near")),
+    ],
+)
+def test_a_parting_shows_where_it_is_and_why(
+    visitor: Visitor, tmp_path: Path, is_exact: bool, verdict: str, words: tuple[str, ...]
+) -> None:
+    path, key = tmp_path / "run.jsonl", RunKey("lookup", "p")
+    writer = RecordWriter.create(path, {**ENVIRONMENT, "is_exact": is_exact})
+    writer.append(plain((1, 2, 3, 4, 5, 6), RunKey("autoregressive", "p")))
+    writer.append(plain((1, 2, 9, 4, 5, 6), key))
+    gap, error = (0.001, 0.01) if verdict == "NEAR-TIE" else (None, None)
+    writer.append(VerdictRecord(key, verdict, "both are near", 2, (3, 9), gap, error))
+    writer.close()
+    page = visitor.open()
+    imported(page, path)
+    strip = page.locator(".ssd-verdict")
+    expect(strip).to_have_attribute("data-verdict", "bug" if is_exact else "tie")
+    for said in (*words, "parts at token 3", "5 of 6 tokens"):
+        expect(strip).to_contain_text(said)
 
 
 def test_hostile_text_of_a_record_is_text(visitor: Visitor, tmp_path: Path) -> None:

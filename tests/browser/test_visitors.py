@@ -25,6 +25,41 @@ def test_twenty_in_a_queue_are_all_answered(fake_url: str) -> None:
         assert list(pool.map(ask, range(20))) == [[4, 4, 4]] * 20
 
 
+def test_one_too_many_is_told_that_the_queue_is_full(fake_url: str) -> None:
+    client = Client(fake_url, verbose=False, analytics_enabled=False)
+
+    def ask(number: int) -> str:
+        try:
+            client.predict(
+                f"slow|{number}", max_new_tokens=9, methods="staged", api_name="/compare"
+            )
+        except AppError as refusal:
+            return str(refusal)
+        return ""
+
+    with ThreadPoolExecutor(26) as pool:
+        answers = list(pool.map(ask, range(26)))
+    assert sum(not answer for answer in answers) >= 21, answers
+    full = [answer for answer in answers if answer]
+    assert full and all("queue is full" in answer for answer in full)
+
+
+def test_stop_before_the_turn_comes_leaves_what_is_shown(visitor: Visitor, phone: Visitor) -> None:
+    first, second = visitor.open(), phone.open()
+    run(second, "write", tokens=4)
+    phone.finish()
+    run(first, "slow|a", tokens=60)
+    first.wait_for_selector(".ssd-running")
+    run(second, "other", tokens=4)
+    expect(second.locator(".ssd-status")).to_contain_text("ahead of you")
+    second.click("#ssd-stop")
+    expect(second.locator(".ssd-status")).to_have_text("Stopped before it began.")
+    expect(second.locator(".ssd-verdict")).to_contain_text("Identical")
+    expect(second.locator("#ssd-run")).to_be_enabled()
+    first.click("#ssd-stop")
+    expect(first.locator("#ssd-run")).to_be_enabled()
+
+
 def test_one_who_waits_is_told_the_place(visitor: Visitor, phone: Visitor) -> None:
     first, second = visitor.open(), phone.open()
     run(first, "slow|a", tokens=60)

@@ -86,7 +86,7 @@ function makeBoard() {
       const part = make("i", "ssd-share ssd-share-" + stage);
       part.style.width = 100 * share + "%";
       bar.append(part);
-      if (share >= 0.005) words.push(say("stage_" + stage) + " " + percent(share));
+      if (share >= 0.005 || stage === "other") words.push(say("stage_" + stage) + " " + percent(share));
     }
     bar.setAttribute("role", "img");
     bar.setAttribute("aria-label", words.join(", "));

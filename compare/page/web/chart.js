@@ -45,6 +45,7 @@ frame.append(title, saving, how);
 tell();
 onLanguage(tell);
 follow((shown) => {
+  if (!shown) return;
   const methods = firstRuns(shown).map((run) => run.method);
   lane = STEPPED.flatMap((base) => methods.filter((each) => baseName(each) === base))[0] || null;
   tell();

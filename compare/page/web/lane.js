@@ -19,10 +19,11 @@ function makeLane(method, card) {
   root.append(head, what, bar, text);
 
   const lane = {
-    method, root, text, tokens: [], spans: [], prefill: 0, shown: 0, current: -1, error: null,
+    method, root, text, tokens: [], spans: [], prefill: 0, current: -1, error: null,
     first: [], maximum: 1,
   };
   let pending = [];
+  let isAtEnd = true;
 
   lane.translate = () => {
     name.textContent = laneName(method);
@@ -32,10 +33,11 @@ function makeLane(method, card) {
   };
 
   lane.reset = (maximum) => {
-    Object.assign(lane, { tokens: [], spans: [], prefill: 0, shown: 0, current: -1, error: null });
+    Object.assign(lane, { tokens: [], spans: [], prefill: 0, current: -1, error: null });
     lane.first = [];
     lane.maximum = maximum;
     pending = [];
+    isAtEnd = true;
     text.replaceChildren();
     root.classList.remove("ssd-running", "ssd-leading");
     lane.tell();
@@ -55,7 +57,7 @@ function makeLane(method, card) {
     for (const token of read.tokens) lane.add(token);
     lane.finish(read.tail);
     if (run.error) lane.fail(run.error);
-    lane.tell();
+    lane.settle();
   };
 
   lane.fail = (sentence) => {
@@ -78,19 +80,23 @@ function makeLane(method, card) {
     span.ssdTokens = pending.length ? pending : [last];
     lane.spans.push(span);
     pending = [];
-    const isAtEnd = text.scrollHeight - text.scrollTop - text.clientHeight < 40;
     text.append(span);
-    if (isAtEnd) text.scrollTop = text.scrollHeight;
   }
 
-  // `limit` tokens are done after `clock` seconds from the prompt on; for the live view, all.
+  // What came is told and in sight: once an update, for each look at the layout makes it anew.
+  lane.settle = () => {
+    lane.tell();
+    if (isAtEnd) text.scrollTop = text.scrollHeight;
+  };
+
+  // How many tokens are done `clock` seconds after the prompt, which is told; for a live lane, all.
   lane.tell = (clock) => {
     const all = clock === undefined;
     const done = all ? lane.tokens.length : lane.tokens.filter((t) => t.time <= clock).length;
     const end = done ? lane.tokens[done - 1].time : 0;
     const rate = end > lane.prefill ? done / (end - lane.prefill) : 0;
     tally.textContent = done
-      ? say("tally", { n: done }) + " · " + rate.toFixed(rate < 10 ? 1 : 0) + " tok/s · " + seconds(end) : "";
+      ? say("tally", { n: done, rate: rate.toFixed(rate < 10 ? 1 : 0), time: seconds(end) }) : "";
     bar.firstChild.style.width = Math.min(100, (100 * done) / lane.maximum) + "%";
     return done;
   };
@@ -115,6 +121,9 @@ function makeLane(method, card) {
     card.show(span);
   };
 
+  text.addEventListener("scroll", () => {
+    isAtEnd = text.scrollHeight - text.scrollTop - text.clientHeight < 40;
+  }, { passive: true });
   text.addEventListener("mouseover", (event) => {
     const span = event.target.closest(".ssd-token");
     if (span) lane.point(Number(span.dataset.index));

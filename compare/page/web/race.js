@@ -15,6 +15,8 @@ const replay = makeReplay(() => lanes);
 let stream = { id: null, read: 0 };
 let state = { key: "idle", values: {}, share: null };
 let outcome = null;
+let hasBegun = false;
+const touched = new Set(); // lanes with tokens of this update
 
 status.setAttribute("role", "status");
 statusBar.append(make("i"));
@@ -35,7 +37,7 @@ function showStatus(key, values, share) {
 
 function drawLegend() {
   const parts = ["ngram", "draft", "target"].map((origin) =>
-    make("span", "ssd-token ssd-" + origin, say("origin_" + origin)));
+    fill(make("span", "ssd-token ssd-" + origin), termLink(origin, say("origin_" + origin))));
   fill(legend, make("span", "", say("legend")), ...parts, make("p", "ssd-honest", say("honest")));
 }
 
@@ -97,13 +99,18 @@ function originOf(shown) {
 }
 
 const handlers = {
-  job: () => showStatus("loading", { stage: "…" }),
+  job: () => {
+    hasBegun = false;
+    showStatus("loading", { stage: "…" });
+  },
   waiting: (message) => showStatus("waiting", { n: message.ahead }),
   busy: () => showStatus("busy"),
   loading: (message) => showStatus("loading", { stage: message.stage },
     message.total ? message.done / message.total : null),
   started: (message) => {
     outcome = null;
+    hasBegun = true;
+    showRun(null);
     setLanes(message.shown, message.max_new_tokens);
     translate();
     showStatus("warming");
@@ -122,7 +129,7 @@ const handlers = {
       id, text, own, origin, round, depth: at + 1, nodes: message.nodes,
       time: lane.prefill + message.time,
     }));
-    lane.tell();
+    touched.add(lane);
     showStatus("writing", { method: message.method }, lane.tokens.length / lane.maximum);
   },
   lane_end: (message) => {
@@ -143,6 +150,7 @@ const handlers = {
     showRun(shown);
   },
   ended: (message) => {
+    if (message.reason === "stopped" && !hasBegun) return showStatus("stopped_before");
     settle();
     translate();
     const isLive = !outcome || outcome.source === "live";
@@ -150,7 +158,10 @@ const handlers = {
     else showStatus(outcome.seals === "broken" ? "edited" : outcome.source, originOf(outcome));
     if (outcome) replay.start();
   },
-  refused: (message) => showStatus("sentence", { sentence: message.sentence }),
+  refused: (message) => {
+    showStatus("sentence", { sentence: message.sentence });
+    if (!frame.offsetParent) go({ tab: "race" }); // an import from another tab
+  },
   failed: () => {
     settle();
     showStatus("failed");
@@ -169,6 +180,8 @@ function read() {
     const message = JSON.parse(line);
     if (message.type in handlers) handlers[message.type](message);
   }
+  touched.forEach((lane) => lane.settle());
+  touched.clear();
 }
 
 translate();

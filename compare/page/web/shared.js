@@ -8,6 +8,7 @@ function follow(draw) {
   if (lab.shown) draw(lab.shown);
 }
 
+// `shown` null: one is being made, and what was drawn of the last one stays until it is there.
 function showRun(shown) {
   lab.shown = shown;
   for (const draw of lab.followers) draw(shown);

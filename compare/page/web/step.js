@@ -196,5 +196,5 @@ laneSelect.addEventListener("change", () => {
   turn(0);
 });
 translate();
-follow(show);
+follow((shown) => shown && show(shown));
 onLanguage(translate);

@@ -54,13 +54,29 @@ function candidateOf(row, id) {
   return { probability, noise, rank: isLast ? null : at + 1, shown: row.length };
 }
 
+// What the target thought at each place of a run's answer, null where the record does not say.
+function targetRows(run) {
+  return run.steps.flatMap((step) => step.tokens.map((_, at) =>
+    (step.details ? step.details.target[nodeBefore(step, at)] : null)));
+}
+
+// The same where another run of the shown ones says it: its ids are the run's own so far.
+function borrowedRows(shown, run) {
+  const teller = shown.runs.find((each) => each.steps.some((step) => step.details));
+  if (!teller) return [];
+  const parts = run.token_ids.findIndex((id, at) => teller.token_ids[at] !== id);
+  return targetRows(teller).slice(0, parts < 0 ? undefined : parts + 1);
+}
+
 // The tokens of a run as the lanes show them.
 function runTokens(shown, run) {
   const reader = makeReader(shown);
   const tokens = [];
   const prefill = run.seconds ? run.seconds.prefill : 0;
+  const own = targetRows(run);
+  const borrowed = borrowedRows(shown, run);
   run.steps.forEach((step, number) => step.tokens.forEach((id, at) => {
-    const row = step.details && step.details.target[nodeBefore(step, at)];
+    const row = own[tokens.length] || borrowed[tokens.length];
     tokens.push({
       id, text: reader.push(id), own: ownText(shown, id), bytes: hexOf(shown, id),
       origin: step.origins[at], depth: at + 1, round: number + 1, nodes: step.draft_n,

@@ -13,7 +13,10 @@ function makeVerdict() {
     mark.setAttribute("aria-hidden", "true");
     const body = make("div");
     const head = make("div", "ssd-verdict-head");
-    head.append(make("strong", "", word), ...lines.map((line) => make("span", "", line)));
+    const term = { identical: "identical", tie: "near_tie", bug: "bug" }[kind];
+    const name = make("strong", "", term ? undefined : word);
+    if (term) name.append(termLink(term, word));
+    head.append(name, ...lines.map((line) => make("span", "", line)));
     body.append(head, ...(rows || []).map((row) => make("p", "ssd-verdict-row", row)));
     fill(root, mark, body);
   }
