@@ -133,27 +133,14 @@ def test_assisted_passes_are_fewer_and_the_drafts_are_counted(pair: Any) -> None
     assert told["num_assistant_tokens"] == 4 and told["assistant_confidence_threshold"] == 0.6
 
 
-def test_a_draft_of_the_lab_gets_the_whole_embedding_as_its_head(pair: Any, tmp_path: Path) -> None:
-    own: Any = AutoModelForCausalLM.from_pretrained(pair.draft_folder)
-    body = {n: t for n, t in own.model.state_dict().items() if not n.startswith("embed")}
-    target: Any = AutoModelForCausalLM.from_pretrained(pair.folder)
-    embedding = target.get_input_embeddings().weight
-    card = {"num_layers": 2, "context_length": CONTEXT, "width": 32, "vocab_size": 24}
-    write_draft(tmp_path, {**body, "head_ids": torch.tensor([3, 5, 7])}, card)
-    draft = load_draft(SimpleNamespace(**{**vars(pair), "draft_folder": tmp_path}), "sdpa")
-    own.model.embed_tokens.weight.data = embedding.data
-    with torch.inference_mode():
-        ids = torch.tensor([PROMPT])
-        expected = own.model(ids).last_hidden_state @ embedding.T
-        assert torch.allclose(draft(ids).logits, expected, atol=1e-5)
-        assert draft(ids).logits.shape == (1, len(PROMPT), 24)
-
-
-def test_a_draft_of_the_lab_gets_the_head_of_a_target_with_one_of_its_own(
-    pair: Any, tmp_path: Path
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_a_draft_of_the_lab_gets_the_whole_head_of_the_target(
+    pair: Any, tmp_path: Path, is_tied: bool
 ) -> None:
+    """With all of the target's layers it is the target."""
     folder, draft_folder = tmp_path / "target", tmp_path / "draft"
-    target = LlamaForCausalLM(LlamaConfig.from_pretrained(pair.folder, tie_word_embeddings=False))
+    config = LlamaConfig.from_pretrained(pair.folder, tie_word_embeddings=is_tied)
+    target = LlamaForCausalLM(config)
     target.save_pretrained(folder)
     body = {n: t for n, t in target.model.state_dict().items() if not n.startswith("embed")}
     card = {"num_layers": 2, "context_length": CONTEXT, "width": 32, "vocab_size": 24}
@@ -161,7 +148,7 @@ def test_a_draft_of_the_lab_gets_the_head_of_a_target_with_one_of_its_own(
     write_draft(draft_folder, {**body, "head_ids": torch.tensor([3, 5, 7])}, card)
     named = {**vars(pair), "folder": folder, "draft_folder": draft_folder}
     draft = load_draft(SimpleNamespace(**named), "sdpa")
-    with torch.inference_mode():  # the draft has all of the target's layers: it is the target
+    with torch.inference_mode():
         ids = torch.tensor([PROMPT])
         assert torch.allclose(draft(ids).logits, target(ids).logits, atol=1e-5)
 

@@ -135,7 +135,7 @@ def test_tokens_or_runs_but_not_both(capsys: pytest.CaptureFixture[str]) -> None
         "--tokens 5 --runs 5",
         "--runs 3 --temperature 1",
         "--runs 3 --nodes 999",
-        "--tokens 5 --chain 0",
+        "--tokens 5 --chain 999",
     ):
         assert exit_code("soak", *options.split()) == 2
         assert capsys.readouterr().err.count("\n") == 1
