@@ -191,7 +191,8 @@ def blank_figure(x_title: str, y_title: str) -> go.Figure:
             "height": 400,
             "margin": {"l": 56, "r": 16, "t": 44, "b": 88},
             "font": {"size": 12},
-            "legend": {"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"},
+            # Above: below, it would lie on the axis' title where it takes several lines.
+            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
             "xaxis": {**axis, "title": {"text": x_title}},
             "yaxis": {**axis, "title": {"text": y_title}},
             "hovermode": "closest",

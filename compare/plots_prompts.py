@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from compare.plots import GREY, Words, blank_figure, called, colour, dash, symbol
 
 _REFERENCE = "autoregressive"
+_EACH_TOLD = 20  # prompts up to which each has its number on the axis
 _TICKS = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16)
 
 Json = Mapping[str, Any]
@@ -36,7 +37,8 @@ def sorted_speedups(summary: Json, names: Words, words: Words) -> go.Figure:
             hovertemplate="%{text}: %{y:.2f}×",
         )
     _scale(figure)
-    figure.update_xaxes(rangemode="tozero", tickformat="d")
+    most = max((len(rows) for _, rows in _methods(summary)), default=1)
+    figure.update_xaxes(range=[0.5, most + 0.5], dtick=1 if most <= _EACH_TOLD else None)
     return figure
 
 

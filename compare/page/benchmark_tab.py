@@ -96,14 +96,14 @@ def _controls(lab: Lab) -> tuple[Component, ...]:
             )
         with gr.Column(min_width=280):
             methods = method_boxes("bench_methods", lab.methods, "ssd-bench-methods")
-            with gr.Row():
+            with gr.Row(elem_classes="ssd-numbers"):
                 repeats = _number("repeats", 1, maximum=lab.limits.max_repeats)
                 limit = _number("bench_limit", 12, minimum=0)
                 tokens = _number("new_tokens", DEFAULT_TOKENS, maximum=lab.limits.max_new_tokens)
-            with gr.Row():
+            with gr.Row(elem_classes="ssd-numbers"):
                 temperature = gr.Number(
                     0,
-                    label=i18n("temperature"),
+                    label=i18n("bench_temperature"),
                     minimum=0,
                     maximum=2,
                     step=0.05,

@@ -13,6 +13,7 @@ BENCH_LABELS: dict[str, tuple[str, str]] = {
     ),
     "bench_methods": ("Methods", "方法"),
     "bench_limit": ("Prompts at most (0: all)", "最多几个提示词（0：全部）"),
+    "bench_temperature": ("Temperature", "温度"),
     "bench_run": ("Run the benchmark", "运行基准测试"),
     "bench_stop": ("Stop", "停止"),
     "bench_load": ("Load earlier records (at most 64 MB)", "载入以前的记录（最大 64 MB）"),

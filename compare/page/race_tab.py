@@ -101,7 +101,7 @@ def _settings(limits: Limits) -> dict[str, Component]:
     temperature = gr.Slider(
         0, 2, 0, step=0.05, label=i18n("temperature"), elem_id="ssd-temperature"
     )
-    with gr.Row():
+    with gr.Row(elem_classes="ssd-numbers"):
         top_k = whole_field("top_k", 0, "ssd-top-k", min_width=90)
         top_p = gr.Number(
             1,
@@ -127,14 +127,14 @@ def _advanced(lab: Lab) -> dict[str, Component]:
     """Lanes, precision, numerics, nodes, chain, repetition penalty, repeats and the N-gram."""
     with gr.Accordion(i18n("advanced"), open=False, elem_id="ssd-advanced"):
         lanes = method_boxes("lanes", lab.methods, "ssd-lanes")
-        with gr.Row():
+        with gr.Row(elem_classes="ssd-numbers"):
             precision = gr.Dropdown(
                 list(PRECISIONS), value="auto", label=i18n("precision"), elem_id="ssd-precision"
             )
             numerics = numerics_radio("ssd-numerics")
             nodes = whole_field("nodes", 0, "ssd-nodes", maximum=_MAX_NODES)
             chain = whole_field("chain", 0, "ssd-chain", maximum=_MAX_NODES)
-        with gr.Row():
+        with gr.Row(elem_classes="ssd-numbers"):
             penalty = gr.Number(
                 1, label=i18n("penalty"), minimum=0.05, step=0.05, elem_id="ssd-penalty"
             )

@@ -135,6 +135,25 @@ def test_the_race_replays_on_one_clock(visitor: Visitor) -> None:
     assert page.locator(".ssd-lane .ssd-token:not(.ssd-unseen)").count() == 96
 
 
+def test_a_replay_keeps_the_last_token_in_sight(visitor: Visitor) -> None:
+    page = visitor.open()
+    run(page, "write", tokens=256)
+    visitor.finish()
+    page.locator(".ssd-replay input").focus()
+    page.keyboard.press("Home")
+    text = page.locator(".ssd-lane[data-method=autoregressive] .ssd-text")
+    assert text.evaluate("box => box.scrollHeight > 2 * box.clientHeight && box.scrollTop") == 0
+    for share in (400, 1000):
+        page.locator(".ssd-replay input").fill(str(share))
+        assert text.evaluate(
+            """box => {
+              const seen = [...box.querySelectorAll(".ssd-token:not(.ssd-unseen)")];
+              const [last, frame] = [seen.pop(), box].map((each) => each.getBoundingClientRect());
+              return seen.length > 50 && last.top >= frame.top && last.bottom <= frame.bottom + 2;
+            }"""
+        )
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", ["phone", "tiny"])
 def test_a_narrow_screen_has_no_sideways_scroll(

@@ -24,6 +24,7 @@ function makeLane(method, card) {
   };
   let pending = [];
   let isAtEnd = true;
+  let seen = 0; // of the spans, in a replay
 
   lane.translate = () => {
     name.textContent = laneName(method);
@@ -38,6 +39,7 @@ function makeLane(method, card) {
     lane.maximum = maximum;
     pending = [];
     isAtEnd = true;
+    seen = 0;
     text.replaceChildren();
     root.classList.remove("ssd-running", "ssd-leading");
     lane.tell();
@@ -83,6 +85,11 @@ function makeLane(method, card) {
     text.append(span);
   }
 
+  // Scroll so far that `span` is the last that shows, to the beginning where there is none.
+  function keepInSight(span) {
+    text.scrollTop = span ? span.offsetTop + span.offsetHeight - text.clientHeight : 0;
+  }
+
   // What came is told and in sight: once an update, for each look at the layout makes it anew.
   lane.settle = () => {
     lane.tell();
@@ -106,6 +113,8 @@ function makeLane(method, card) {
     const isWhole = done === lane.tokens.length;
     const spans = isWhole ? lane.spans.length : done ? lane.first[done - 1] + 1 : 0;
     lane.spans.forEach((span, index) => span.classList.toggle("ssd-unseen", index >= spans));
+    if (spans !== seen) keepInSight(lane.spans[spans - 1]);
+    seen = spans;
     root.classList.toggle("ssd-done", isWhole && lane.tokens.length > 0);
     return isWhole;
   };
