@@ -76,7 +76,7 @@ def drawn(figure: go.Figure | None) -> Update:
     """The figure, None where there is nothing in it."""
     if figure is None or not any(trace.x for trace in figure.data):
         return None
-    return figure.update_layout(height=380, margin={"t": 24})
+    return figure.update_layout(height=400, margin={"t": 56})
 
 
 def entropy_figure(summary: Json, language: words.Language) -> Update:
