@@ -18,7 +18,14 @@ from compare.digest import Digests
 from compare.job import Job, Numerics, Setup
 from compare.lab import Lab
 from compare.page.benchmark_files import NUM_RESULTS, RECORDS, Measured, results
-from compare.page.callbacks import button, check_seed, language_of, number, same, whole_number
+from compare.page.callbacks import (
+    check_seed,
+    language_of,
+    number,
+    run_and_stop,
+    same,
+    whole_number,
+)
 from compare.page.harmless import harmless_json
 from compare.page.reading import reader_of
 from compare.page.shown import Update
@@ -95,16 +102,8 @@ class Benchmarks:
     lab: Lab
     _runs: dict[str, SuiteRun] = field(default_factory=dict)
 
-    def begin(self) -> tuple[Update, Update]:
-        """Run and Stop while a suite is under way."""
-        return button(False), button(True)
-
     def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[str, Ended | None]]:
-        """What the view says while a suite runs, and at its end what results are made from.
-
-        Nothing else is an output: Gradio makes every other one anew at each update, changed or not,
-        which takes the time that the methods are measured in.
-        """
+        """What the view says while a suite runs, and at its end what results are made from."""
         yield _told("preparing"), None
         try:
             form = Form(*values)
@@ -128,15 +127,15 @@ class Benchmarks:
             if ended is None:
                 folder.cleanup()
 
-    def finish(self, ended: Ended | None, request: gr.Request) -> Iterator[tuple[Update, ...]]:
+    def finish(self, result: Ended | None, request: gr.Request) -> Iterator[tuple[Update, ...]]:
         """After a suite: nothing is kept of it, Run and Stop, and the results."""
-        buttons = (button(True), button(False))
-        if ended is None:
+        buttons = run_and_stop(False)
+        if result is None:
             yield (None, *buttons, *_unchanged())
             return
-        with ended.folder as folder:
+        with result.folder as folder:
             path = Path(folder)
-            made = results(ended.measured, path / RECORDS, path, language_of(request))
+            made = results(result.measured, path / RECORDS, path, language_of(request))
             yield (None, *buttons, *made)
 
     def stop(self, request: gr.Request) -> None:

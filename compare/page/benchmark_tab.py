@@ -13,6 +13,7 @@ from compare.page.benchmark import Benchmarks
 from compare.page.benchmark_words import BENCHMARK
 from compare.page.charts_tab import chart
 from compare.page.controls import DEFAULT_TOKENS, method_boxes, numerics_radio, whole_field
+from compare.page.job_events import Places, on_run
 from compare.page.labels import i18n
 from compare.page.view import component
 
@@ -58,22 +59,7 @@ def _wire(
     run, stop, load = pressed
     view, *results = made
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    ended = gr.State()  # from the end of a suite until its results are made
-    run.click(callbacks.begin, None, [run, stop], queue=False, trigger_mode="once", **quiet).then(
-        callbacks.run,
-        list(controls),
-        [view, ended],
-        concurrency_id="engine",
-        concurrency_limit=num_threads,
-        trigger_mode="once",
-        **quiet,
-    ).then(
-        callbacks.finish,
-        ended,
-        [ended, run, stop, *results],
-        concurrency_limit=None,
-        **quiet,
-    )
+    on_run([run.click], controls, callbacks, Places(view, (run, stop), results), num_threads)
     stop.click(callbacks.stop, queue=False, **quiet)
     load.upload(callbacks.load, load, [view, *results], **quiet)
 

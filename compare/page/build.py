@@ -30,6 +30,7 @@ from compare.page.api import compare_endpoint
 from compare.page.benchmark_tab import benchmark_tab
 from compare.page.callbacks import Callbacks
 from compare.page.charts_tab import charts_tab
+from compare.page.job_events import Places, on_run
 from compare.page.labels import i18n
 from compare.page.learn_tab import learn_tab
 from compare.page.race_tab import Race, race_tab
@@ -96,29 +97,15 @@ def _connect(
     page: gr.Blocks, race: Race, bar: ShareBar, callbacks: Callbacks, num_threads: int
 ) -> None:
     """What happens when a visitor runs, stops, chooses a recorded run or imports one."""
-    drawn, buttons = callbacks.outputs, [race.run, race.stop]
+    drawn = callbacks.outputs
     private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    run = gr.State()  # from the end of a run until it is drawn
-    begun = gr.on(
+    on_run(
         [race.run.click, race.controls["prompt"].submit],  # type: ignore[attr-defined]
-        callbacks.begin,
-        None,
-        buttons,
-        queue=False,
-        trigger_mode="once",
-        **private,
-    )
-    assert begun is not None
-    ended = begun.then(
-        callbacks.run,
         [*race.controls.values()],
-        [race.view, run],
-        concurrency_id="engine",
-        concurrency_limit=num_threads,
-        trigger_mode="once",
-        **private,
+        callbacks,
+        Places(race.view, (race.run, race.stop), drawn),
+        num_threads,
     )
-    ended.then(callbacks.finish, run, [run, *buttons, *drawn], queue=False, **private)
     race.stop.click(callbacks.stop, queue=False, **private)
     page.load(callbacks.first, None, drawn, queue=False, **private)
     race.view.recorded(callbacks.recorded, None, [race.view, *drawn], queue=False, **private)

@@ -110,16 +110,8 @@ class Callbacks:
         """What the followers draw."""
         return [output for follower in self.followers for output in follower.outputs]
 
-    def begin(self) -> tuple[Update, Update]:
-        """Run and Stop while a job is under way."""
-        return button(False), button(True)
-
     def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[str, Shown | None]]:
-        """The stream as it grows, and at its end the run that came of it.
-
-        Nothing else is an output: Gradio makes every other one anew at each update, changed or not,
-        which takes the time that the lanes are measured in.
-        """
+        """The stream as it grows, and at its end the run that came of it."""
         try:
             job = Fields(*values).job()
         except (ValueError, TypeError, OverflowError) as error:
@@ -141,10 +133,10 @@ class Callbacks:
                 stream.add(message)
             yield stream.text, shown
 
-    def finish(self, shown: Shown | None, request: gr.Request) -> tuple[Update, ...]:
+    def finish(self, result: Shown | None, request: gr.Request) -> tuple[Update, ...]:
         """After a run: nothing is kept of it, Run and Stop, and the followers' outputs."""
-        drawn = self._same() if shown is None else self.draw(shown, request)
-        return (None, button(True), button(False), *drawn)
+        drawn = self._same() if result is None else self.draw(result, request)
+        return (None, *run_and_stop(False), *drawn)
 
     def stop(self, request: gr.Request) -> None:
         """Stop the visitor's own job; the run goes on to its partial results."""
@@ -217,9 +209,9 @@ def language_of(request: gr.Request) -> words.Language:
     return words.language(str(request.headers.get("accept-language", "")))
 
 
-def button(is_on: bool) -> Update:
-    """A button that can be pressed, or cannot."""
-    return gr.update(interactive=is_on)
+def run_and_stop(is_running: bool) -> tuple[Update, Update]:
+    """The buttons Run and Stop, of which one at a time can be pressed."""
+    return gr.update(interactive=not is_running), gr.update(interactive=is_running)
 
 
 def same(count: int) -> tuple[Update, ...]:
