@@ -14,8 +14,10 @@ from ssd.model import LanguageModel, Pass
 
 WIDTHS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _CONTEXT = 256
-REPEATS = 6
+PATIENCE = 4
+_MOST_ROUNDS = 40
 _DRIFT = 1.25
+_DISTURBED = 1.1
 _CLEAR = 0.98
 
 
@@ -65,26 +67,33 @@ def measure(
     model: LanguageModel,
     clock: Callable[[], float],
     widths: Sequence[int] = WIDTHS,
-    repeats: int = REPEATS,
+    patience: int = PATIENCE,
     before: Callable[[], object] = lambda: None,
 ) -> PassCosts:
     """The pass times of `model` behind a context of 256 tokens.
 
-    Each is the shortest of several, taken in turn over the widths, so that other work on the
-    machine disturbs little. `clock` is a meter's: it waits for the device. `before` runs ahead of
-    each pass: in a round the target's pass has driven a draft's weights out of the caches.
+    Each is the shortest of several, taken in turn over the widths until `patience` rounds in a row
+    shortened none, so that other work on the machine disturbs little. `clock` is a meter's: it
+    waits for the device. `before` runs ahead of each pass: in a round the target's pass has driven
+    a draft's weights out of the caches.
     """
     cache = model.new_cache()
     widths = [width for width in widths if width <= model.max_width]
     shortest = dict.fromkeys(widths, math.inf)
-    for repeat in range(repeats):
+    in_vain = 0
+    for number in range(_MOST_ROUNDS):
+        known = dict(shortest)
         for width in widths:
             rows = _alone(model, width)
             before()
             start = clock()
             model.forward(rows, cache, width)
-            if repeat:  # the first one warms up
+            if number:  # the first one warms up
                 shortest[width] = min(shortest[width], clock() - start)
+        is_news = any(shortest[width] < _CLEAR * known[width] for width in widths)
+        in_vain = 0 if is_news or not number else in_vain + 1
+        if in_vain == patience:
+            break
     return PassCosts(tuple(widths), tuple(shortest.values()))
 
 
@@ -106,10 +115,15 @@ def _alone(model: LanguageModel, width: int) -> Pass:
 
 
 def has_drifted(known: PassCosts, now: PassCosts) -> bool:
-    """Whether pass times changed against each other by a quarter, or one to its double or half."""
+    """Whether known pass times no longer hold.
+
+    They changed against each other by a quarter, or one doubled; or one is a tenth shorter now:
+    nothing makes a pass too short, so it was disturbed when it was measured.
+    """
     pairs = zip(now.widths, now.seconds, strict=True)
     growth = [seconds / known.at(width) for width, seconds in pairs]
-    return max(growth) > _DRIFT * min(growth) or max(growth) > 2 or min(growth) < 0.5
+    is_shorter = min(growth) * _DISTURBED < 1
+    return is_shorter or max(growth) > _DRIFT * min(growth) or max(growth) > 2
 
 
 def default_clock(device: torch.device) -> Callable[[], float]:

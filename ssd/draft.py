@@ -132,6 +132,11 @@ class DraftStage:
         return logits
 
     @property
+    def num_pending(self) -> int:
+        """How many settled ids the draft has not read: its next pass computes them too."""
+        return self._draft.num_pending
+
+    @property
     def reader(self) -> RowReader:
         """What turns rows into guesses."""
         return self._reader
@@ -205,11 +210,11 @@ class _Growth:
         chances = self._unread_chances(kept)
         unread = sorted(chances, key=lambda path: -chances[path])
         gain = most = 0.0
-        num_worth = 0
+        num_worth, waiting = 0, self._stage.num_pending
         for number, path in enumerate(unread, start=1):
             foreseen = sum(guess.probability for guess in self._foreseen.get(path, ()))
             gain += chances[path] * hope * max(0.0, 1.0 - foreseen)
-            net = gain - price.tokens_per_second * pricing.draft.at(number)
+            net = gain - price.tokens_per_second * pricing.draft.at(number + waiting)
             if net > most:
                 most, num_worth = net, number
         return sorted(unread[:num_worth], key=len)
@@ -232,11 +237,10 @@ class _Growth:
 
     def _read(self, paths: list[Path]) -> None:
         """Read rows in one pass; those below a row that is not read yet the N-gram foresaw."""
-        pricing = self._stage.policy.pricing
+        if (pricing := self._stage.policy.pricing) is not None:
+            self._spent_s += pricing.draft.at(len(paths) + self._stage.num_pending)
         wanted = [path for path in paths if not path or path[:-1] in self._drafted]
         rows = self._stage.rows(paths, wanted, self._number, self._context[-1])
-        if pricing is not None:
-            self._spent_s += pricing.draft.at(len(paths))
         for path, guesses in zip(paths, self._row_guesses(paths, rows), strict=True):
             self._drafted[path] = guesses
             self._known.pop(path, None)

@@ -71,6 +71,11 @@ class CachedModel:
         self._meter = meter
         self.clear()
 
+    @property
+    def num_pending(self) -> int:
+        """How many ids before the root the next pass computes besides its nodes."""
+        return len(self._pending)
+
     def clear(self) -> None:
         """Forget everything; changes time only."""
         self._cache = self.model.new_cache()

@@ -224,8 +224,28 @@ def test_a_pass_reads_the_rows_that_are_worth_it(wide: float, most: int) -> None
     )  # fmt: skip
     for seed in range(20):
         context = random_text(random.Random(seed), 30, 9)
+        for _ in stage.prefill(context):
+            pass
         stage.propose(context, Request(tuple(context)), 6)
     assert widths and max(widths) >= most if most > 1 else set(widths) == {1}
+
+
+@pytest.mark.parametrize(("num_unread", "is_worth_it"), [(0, True), (1, True), (40, False)])
+def test_ids_that_the_draft_has_not_read_are_paid_for(num_unread: int, is_worth_it: bool) -> None:
+    """A pass that has to read forty settled ids first is too dear here; later ones are not."""
+    model, meter, widths = Markov(1, vocab_size=9, max_width=64), Meter(), list[int]()
+    draft = PassCosts((1, 8, 64), (0.01, 0.02, 50.0))
+    pricing = Pricing(PassCosts((1, 64), (1.0, 1.0)), draft, hope=0.9, noisy_hope=0.9)
+    policy = DraftPolicy(Limits(1, 1), branching=1, pricing=pricing)
+    stage = DraftStage(
+        CachedModel(model, "draft", meter), None, policy, None, meter,
+        lambda read: widths.append(len(read.paths)),
+    )  # fmt: skip
+    context = random_text(random.Random(1), 60, 9)
+    for _ in stage.prefill(context[: len(context) - num_unread]):
+        pass
+    tree = stage.propose(context, Request(tuple(context)), 1)
+    assert (len(tree) == 2) is (widths == [1]) is is_worth_it
 
 
 def test_a_merged_tree_credits_the_ngram() -> None:

@@ -38,7 +38,7 @@ NUMERICS = ("exact", "fast")
 
 _FEW = 4  # rows, up to which widths are weighed against each other
 _INTEGER_BITS = {"int8": 8, "int4": 4}
-_CAREFUL = 24  # passes at each of them: what they cost is what every plain pass costs
+_CAREFUL = 12  # patience with them: what they cost is what every plain pass costs
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssd.cost import REPEATS, WIDTHS, PassCosts, has_drifted, measure
+from ssd.cost import PATIENCE, WIDTHS, PassCosts, has_drifted, measure
 from ssd.exact import Numerics
 from ssd.models import machine
 from ssd.models.download import Progress, Report
@@ -16,7 +16,7 @@ from ssd.models.packed import packed, quickened
 from ssd.models.transformer import Transformer
 
 _NARROW = (1, 4)  # rows of a draft's pass that its form is chosen for
-_GLANCE, _GLANCES = (1, 16), 4  # widths and passes that show whether pass times have drifted
+_GLANCE = (1, 4, 16)  # widths that show whether pass times have drifted
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Stopwatch:
     report: Report
 
     def seconds(
-        self, model: Transformer, widths: Sequence[int] = WIDTHS, repeats: int = REPEATS
+        self, model: Transformer, widths: Sequence[int] = WIDTHS, patience: int = PATIENCE
     ) -> PassCosts:
         """The pass times of `model` as a round has them, after a pass of the target."""
-        return measure(model, self.clock, widths, repeats, self.before)
+        return measure(model, self.clock, widths, patience, self.before)
 
 
 def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
@@ -73,7 +73,7 @@ def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
     name = model_key(model, *parts)
     found = machine.remembered(cache, "cost", name, fresh, _are_costs)
     costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
-    if has_drifted(costs, stopwatch.seconds(model, _GLANCE, _GLANCES)):
+    if has_drifted(costs, stopwatch.seconds(model, _GLANCE)):
         machine.forget(cache, "cost", name)
         found = machine.remembered(cache, "cost", name, fresh, _are_costs)
     return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
