@@ -62,7 +62,10 @@ class FakeEngine:
 
     def num_prompt_tokens(self, job: Job) -> int:
         if len(job.prompt) > 5000:
-            raise ValueError("the prompt must be shorter than the model's context, shorten it")
+            raise ValueError(
+                "the prompt must be shorter than the model's context of 1000 tokens, got "
+                f"{len(job.prompt)} tokens: shorten it"
+            )
         return len(job.prompt.split())
 
     def warm_up(self, methods: Sequence[str]) -> None:

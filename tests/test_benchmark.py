@@ -15,6 +15,7 @@ from compare.job import Limits
 from compare.lab import Lab
 from compare.page.benchmark import MAX_SUITE_BYTES, Benchmarks, Ended, Form
 from tests.fake_engine import METHODS, FakeEngine, opener
+from tests.test_refusals import is_known
 
 REQUEST: Any = SimpleNamespace(session_hash="me", headers={"accept-language": "en"})
 FORM: dict[str, Any] = {
@@ -97,8 +98,10 @@ def test_a_fault_is_told_and_leaves_the_results(
 def test_a_refusal_is_one_sentence_and_leaves_the_results(changes: Any, word: str) -> None:
     last, ended = run(**changes)
     told = json.loads(last)
-    assert told["state"] == "sentence" and word in told["sentence"], told
-    assert told["sentence"][0].isupper() and told["sentence"].endswith(".")
+    english = told["sentence"]["en"]
+    assert told["state"] == "sentence" and word in english, told
+    assert english[0].isupper() and english.endswith(".")
+    assert is_known(told["sentence"])
     assert "summary" not in told and ended is None
     ((_, *_, figure, entropy, records, table, report),) = finished(ended)
     assert all(each == gr.skip() for each in (figure, entropy, records, table, report))
@@ -112,10 +115,12 @@ def test_a_suite_file_is_checked(tmp_path: Path) -> None:
     last, _ = run(suite="file", file=str(good))
     assert json.loads(last)["state"] == "finished" and "<" not in last
     last, _ = run(suite="file", file=str(bad))
-    assert "line 1: the text is missing" in json.loads(last)["sentence"]
+    assert "line 1: the text is missing" in json.loads(last)["sentence"]["en"]
+    assert is_known(json.loads(last)["sentence"])
     last, _ = run(suite="file", file=str(large))
     sentence = json.loads(last)["sentence"]
-    assert "large.jsonl has 2.0 MB" in sentence and str(tmp_path) not in sentence
+    assert "large.jsonl has 2.0 MB" in sentence["en"] and str(tmp_path) not in last
+    assert is_known(sentence)
 
 
 def test_records_are_loaded_and_faults_named(tmp_path: Path) -> None:
@@ -130,4 +135,5 @@ def test_records_are_loaded_and_faults_named(tmp_path: Path) -> None:
         saved.write_text(text)
         (refused,) = benchmarks().load(str(saved), REQUEST)
         sentence = json.loads(refused[0])["sentence"]
-        assert "arlier.jsonl" in sentence and str(tmp_path) not in sentence
+        assert "arlier.jsonl" in sentence["en"] and str(tmp_path) not in refused[0]
+        assert is_known(sentence)

@@ -31,8 +31,10 @@ from compare.job import (
 )
 from compare.lab import Lab
 from compare.lock import machine_lock
+from compare.page.refusals import in_languages
 from ssd.events import Step
 from tests.fake_engine import METHODS, FakeEngine, opener
+from tests.test_refusals import is_known
 
 DEFAULTS = Limits()
 PAIRS = ("smollm2-135m", "gpt2-large")
@@ -130,6 +132,7 @@ def test_a_bad_job_is_refused_in_one_sentence(job: Job, word: str) -> None:
     assert isinstance(last, Refused)
     assert word in last.sentence and last.sentence.endswith(".")
     assert last.sentence[0].isupper() and "\n" not in last.sentence
+    assert is_known(in_languages(last.sentence))
 
 
 def test_a_fault_is_told_without_its_details_and_the_next_job_runs(

@@ -10,8 +10,10 @@ from typing import Any
 from compare import zero_gpu
 from compare.job import Ended, Job, Limits, Message, Refused, Told
 from compare.lab import Lab, Work
+from compare.page.refusals import in_languages
 from tests.fake_engine import METHODS, FakeEngine, opener
 from tests.test_lab import JOB, LONG, all_of, until
+from tests.test_refusals import is_known
 
 
 class Quota(Exception):
@@ -67,6 +69,7 @@ def test_stop_ends_the_call_from_outside_and_the_next_job_runs() -> None:
 def test_a_used_up_quota_is_a_refusal() -> None:
     last = all_of(lab_with(lender([], Quota()), FakeEngine()).run(JOB))[-1]
     assert isinstance(last, Refused) and "quota" in last.sentence and "recorded" in last.sentence
+    assert is_known(in_languages(last.sentence))
     assert last.is_for_now, "or a suite would count every prompt as failed"
 
 

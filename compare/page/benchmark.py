@@ -28,6 +28,7 @@ from compare.page.callbacks import (
 )
 from compare.page.harmless import harmless_json
 from compare.page.reading import reader_of
+from compare.page.refusals import in_languages
 from compare.page.shown import Update
 from compare.suite_run import Over, SuiteRun
 from compare.suites import Suite, limited, load_suite, parse_suite
@@ -188,8 +189,7 @@ def _end(
 
 
 def _refused(sentence: str) -> str:
-    text = sentence.strip() or "The benchmark cannot run as it was asked for"
-    return _told("sentence", sentence=text[0].upper() + text[1:].rstrip(".") + ".")
+    return _told("sentence", sentence=in_languages(sentence))
 
 
 def _told(state: str, **values: Any) -> str:

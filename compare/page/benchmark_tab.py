@@ -33,7 +33,7 @@ def benchmark_tab(lab: Lab, entropy: gr.Plot, num_threads: int) -> None:
             i18n("bench_stop"), interactive=False, scale=1, min_width=120, elem_id="ssd-bench-stop"
         )
     said = {**BENCHMARK, **words.METHOD_WORDS}
-    view = component("benchmark", ("bench_table.js", "benchmark.js"), said)
+    view = component("benchmark", ("still.js", "bench_table.js", "benchmark.js"), said)
     figure = chart("sorted")
     with gr.Row():
         files = [_download(kind) for kind in ("records", "csv", "report")]

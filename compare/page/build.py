@@ -81,10 +81,10 @@ def build(lab: Lab, codec_of: Callable[[str], Bytewise | None] = lambda pair: No
             concurrency_limit=num_threads,
         )
     page.queue(max_size=4 * num_threads, api_open=True)
-    # Looking for work a thousand times a second, Gradio takes a tenth of a core from the engine:
-    # let it look as often as it does on Windows.
-    page._queue.sleep_when_free = 0.05
-    page._queue.progress_update_sleep_when_free = 0.1
+    # Looking for work a thousand times a second, Gradio takes a tenth of a core from the engine;
+    # of progress it is never told.
+    page._queue.sleep_when_free = 0.1
+    page._queue.progress_update_sleep_when_free = 1.0
     return page
 
 

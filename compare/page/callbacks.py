@@ -184,7 +184,7 @@ class Callbacks:
     def _refused(self, sentence: str) -> str:
         """A stream that holds nothing but a refusal."""
         stream = self._stream(Job(prompt="", methods=()))
-        stream.add(Refused(sentence[:1].upper() + sentence[1:] + "."))
+        stream.add(Refused(sentence))
         return stream.text
 
     def _stream(self, job: Job) -> Stream:

@@ -21,6 +21,7 @@ from compare.job import (
     Waiting,
 )
 from compare.page.harmless import harmless_json
+from compare.page.refusals import in_languages
 from compare.page.shown import Shown
 from ssd.events import Prefill, Step
 
@@ -62,7 +63,8 @@ class Stream:
             case Told():
                 return _told(message)
             case LaneEnded():
-                return {"type": "lane_end", **vars(message)}
+                error = message.error and in_languages(message.error)
+                return {"type": "lane_end", **vars(message), "error": error}
             case Judging():
                 return {"type": "judging"}
             case Ended():
@@ -72,7 +74,7 @@ class Stream:
                     "budget_s": round(self._budget_s),
                 }
             case Refused():
-                return {"type": "refused", "sentence": message.sentence}
+                return {"type": "refused", "sentence": in_languages(message.sentence)}
             case Failed():
                 return {"type": "failed"}
 

@@ -23,7 +23,8 @@ from compare.page.step_words import STEP
 WEB = Path(__file__).parent / "web"
 STYLES = tuple(sorted(WEB.glob("*.css")))
 _COMMON = ("dom.js", "shared.js")
-_RACE = ("tokens.js", "card.js", "lane.js", "board.js", "verdict.js", "replay.js", "race.js")
+_LANES = ("tokens.js", "card.js", "lane.js", "board.js", "verdict.js", "replay.js")
+_RACE = (*_LANES, "still.js", "race.js")
 _STEP = ("tokens.js", "tree.js", "node.js", "step.js")
 
 

@@ -179,6 +179,43 @@ def test_two_visitors_see_only_their_own_text(visitor: Visitor, phone: Visitor) 
     assert lane_text(second, "staged") == "beta" * 6
 
 
+FRAMES = """() => new Promise((done) => {
+  const before = requestAnimationFrame(() => {});
+  setTimeout(() => done(requestAnimationFrame(() => {}) - before - 1), 1000);
+})"""
+
+
+def test_nothing_moves_while_a_run_is_timed(visitor: Visitor) -> None:
+    """The animation loop that Gradio leaves behind would take a tenth of a core from the engine."""
+    page = visitor.open()
+    page.wait_for_timeout(1000)
+    assert page.evaluate(FRAMES) > 5, "Gradio's loop is gone: so may be web/still.js"
+    run(page, "slow", tokens=500)
+    page.wait_for_selector(".ssd-token")
+    page.wait_for_timeout(2000)
+    assert page.evaluate(FRAMES) < 5
+    page.click("#ssd-stop")
+    page.wait_for_selector('.ssd-status[data-kind="stopped"]', timeout=10_000)
+
+
+def test_the_replay_after_a_short_run_is_not_taken_for_a_leftover(
+    chromium: Browser, fake_url: str
+) -> None:
+    context = chromium.new_context(locale="en-US", reduced_motion="no-preference")
+    visitor = Visitor(context.new_page(), fake_url)
+    page = visitor.open()
+    for _ in range(2):  # the second time, the replay is the only thing that moves
+        run(page, "write", tokens=4)
+        visitor.finish()
+        page.wait_for_timeout(500)
+        page.locator(".ssd-replay input").fill("0")
+        page.get_by_role("button", name="Play", exact=True).click()
+        page.locator(".ssd-replay select").select_option("0.25")
+        expect(page.locator(".ssd-replay input")).to_have_value("1000", timeout=30_000)
+    assert visitor.faults == []
+    context.close()
+
+
 def test_chinese_throughout(chromium: Browser, fake_url: str) -> None:
     context = chromium.new_context(locale="zh-CN", reduced_motion="reduce")
     visitor = Visitor(context.new_page(), fake_url)
@@ -190,5 +227,8 @@ def test_chinese_throughout(chromium: Browser, fake_url: str) -> None:
     expect(page.locator(".ssd-board")).to_contain_text("加速比")
     page.click("#ssd-tab-step-button")
     expect(page.locator(".ssd-told")).to_contain_text("目标模型")
+    page.click("#ssd-tab-race-button")
+    run(page, "  ")
+    expect(page.locator(".ssd-status")).to_contain_text("提示词为空：请写下要模型回答的内容。")
     assert visitor.faults == []
     context.close()

@@ -17,7 +17,7 @@ function duration(left) {
 }
 
 function words() {
-  if (told.state === "sentence") return told.sentence;
+  if (told.state === "sentence") return told.sentence[language()];
   if (told.state !== "running") return say("bench_" + told.state, told);
   const key = { "": "running", ahead: "ahead", machine: "machine", loading: "loading" };
   const text = say("bench_" + key[told.waits_for], {
@@ -40,7 +40,9 @@ function drawTables() {
 
 function read() {
   if (typeof props.value !== "string" || !props.value) return;
+  const before = told.state;
   told = JSON.parse(props.value);
+  if (told.state === "running" && before !== "running") endIdleLoop();
   if (told.summary) summary = told.summary;
   draw();
   if (told.summary) drawTables();

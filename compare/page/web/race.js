@@ -29,7 +29,8 @@ function showStatus(key, values, share) {
   const named = { ...state.values };
   if (named.method) named.lane = laneName(named.method);
   if (named.stage && "load_" + named.stage in WORDS.en) named.stage = say("load_" + named.stage);
-  statusText.textContent = state.key === "sentence" ? named.sentence : say(state.key, named);
+  statusText.textContent = state.key === "sentence" ? named.sentence[language()]
+    : say(state.key, named);
   status.dataset.kind = state.key;
   statusBar.classList.toggle("ssd-off", state.share === null);
   statusBar.firstChild.style.width = 100 * (state.share || 0) + "%";
@@ -114,6 +115,7 @@ const handlers = {
     setLanes(message.shown, message.max_new_tokens);
     translate();
     showStatus("warming");
+    endIdleLoop();
   },
   prefill: (message) => {
     const lane = laneOf(message.method);
@@ -136,7 +138,7 @@ const handlers = {
     const lane = laneOf(message.method);
     lane.finish(message.tail);
     lane.root.classList.remove("ssd-running");
-    if (message.error) lane.fail(message.error);
+    if (message.error) lane.fail(message.error[language()]);
   },
   repeating: (message) => showStatus("repeating", message),
   judging: () => showStatus("measuring"),

@@ -39,7 +39,7 @@ function makeReplay(getLanes) {
   }
 
   function set(playing) {
-    isPlaying = playing;
+    isPlaying = lab.isMoving = playing;
     last = null;
     if (playing && now >= end) now = 0;
     translate();
@@ -86,7 +86,7 @@ function makeReplay(getLanes) {
 
   return {
     root, translate,
-    hide: () => { isPlaying = false; root.hidden = true; },
+    hide: () => { isPlaying = lab.isMoving = false; root.hidden = true; },
     start: () => {
       end = Math.max(0, ...getLanes().flatMap((lane) => lane.tokens.map((t) => t.time)));
       if (!end) return;

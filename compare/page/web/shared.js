@@ -1,6 +1,9 @@
-// What the components of the page share in the browser: the run that is shown.
+// What the components of the page share in the browser: the run that is shown, and whether its
+// replay is playing.
 const frame = element.querySelector(".ssd-view");
-const lab = (window.ssdLab = window.ssdLab || { shown: null, followers: new Set() });
+const lab = (window.ssdLab = window.ssdLab || {
+  shown: null, followers: new Set(), isMoving: false,
+});
 
 // Call `draw` with the shown run, now where there is one, and with every later one.
 function follow(draw) {
