@@ -18,7 +18,7 @@ from ssd.cache import KVCache, StoredSlots
 from ssd.cost import one_pass
 from ssd.exact import Numerics
 from ssd.model import Pass
-from ssd.models.transformer import Attention, Transformer, padded
+from ssd.models.transformer import Transformer, padded
 
 _LEAST_ROOM = 1024
 _WARM_UPS = 2
@@ -171,7 +171,7 @@ class _Plan:
         dtype = model.numerics.attention_dtype(model.weights.embedding.dtype)
         bias = torch.zeros_like(self._visible, dtype=dtype)
         bias = bias.masked_fill_(~self._visible, float("-inf")).repeat(model.architecture.group, 1)
-        attend = Attention(model, self._room.windows(slots), bias, positions, self._width)
+        attend = model.attention(self._room.windows(slots), bias, positions, self._width)
         hidden = model.hidden(tokens, positions, attend)
         self.logits.copy_(model.weights.head(model.weights.norm(hidden)))
 

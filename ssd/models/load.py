@@ -29,6 +29,7 @@ from ssd.models.hub import hub_folder
 from ssd.models.packed import in_integers, packed
 from ssd.models.pairs import PAIRS, PairSpec
 from ssd.models.timing import Stopwatch, cheapest, model_key, pass_costs
+from ssd.models.traced import TracedTransformer, traced
 from ssd.models.transformer import Transformer
 from ssd.ngram import KatzTable
 from ssd.text import TextCodec
@@ -148,7 +149,7 @@ def _target(checkpoint: Checkpoint, precision: str, device: torch.device) -> Tra
     bits = _INTEGER_BITS.get(precision)
     dtype = choose_dtype(precision, device) if bits is None else torch.float32
     model = transformer(checkpoint.config, checkpoint.tensors, dtype, device)
-    return graphed(packed(model)) if bits is None else in_integers(model, bits)
+    return traced(graphed(packed(model)) if bits is None else in_integers(model, bits))
 
 
 def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report) -> Path:
@@ -243,6 +244,7 @@ def _description(
         "precision": options.precision if options.precision in _INTEGER_BITS else dtype,
         "numerics": options.numerics,
         "is_graphed": isinstance(target, GraphedTransformer),
+        "is_traced": isinstance(target, TracedTransformer),
         "probe": {
             "key": model_key(target, "exact"),
             "widths": list(probed.invariant_widths),

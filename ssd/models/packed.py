@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -19,6 +21,22 @@ _FEW = 8  # rows up to which 4 bits are quicker than bf16, their weights read fr
 Make = Callable[[Linear], Product]
 
 
+@cache
+def _packed_product() -> Callable[[Tensor, Tensor, Tensor | None], Tensor]:
+    """The product in a form that a trace can hold. Raises RuntimeError where torch lacks it."""
+
+    def product(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
+        scalars: list[int | float | complex | None] = []
+        return torch.ops.mkldnn._linear_pointwise(  # type: ignore[no-any-return]
+            x, packed, bias, "none", scalars, ""
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of TorchScript's age
+        made: Callable[[Tensor, Tensor, Tensor | None], Tensor] = torch.jit.script(product)
+    return made
+
+
 @dataclass(frozen=True)
 class PackedLinear:
     """x W^T + b with W in oneDNN's own layout, not in that of every product anew.
@@ -30,6 +48,7 @@ class PackedLinear:
     bias: Tensor | None
     num_bytes: int
     sample: Tensor
+    product: Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
     @classmethod
     def of(cls, linear: Linear) -> PackedLinear:
@@ -40,13 +59,11 @@ class PackedLinear:
             bias=linear.bias,
             num_bytes=linear.num_bytes,
             sample=flat[:: max(1, len(flat) // _SAMPLE)].clone(),
+            product=_packed_product(),
         )
 
     def __call__(self, x: Tensor) -> Tensor:
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(
-            x, self.packed, self.bias, "none", [], ""
-        )
-        return product
+        return self.product(x, self.packed, self.bias)
 
 
 def packed(model: Transformer) -> Transformer:

@@ -13,6 +13,7 @@ from ssd.models import machine
 from ssd.models.download import Progress, Report
 from ssd.models.families import fingerprint
 from ssd.models.packed import packed, quickened
+from ssd.models.traced import traced
 from ssd.models.transformer import Transformer
 
 _NARROW = (1, 4)  # rows of a draft's pass that its form is chosen for
@@ -47,7 +48,7 @@ def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
     forms = {"packed": packed, "quickened": quickened}
 
     def made(name: str) -> Transformer:
-        return forms[name](draft).with_numerics(Numerics("fast"))
+        return traced(forms[name](draft).with_numerics(Numerics("fast")))
 
     def fresh() -> dict[str, Any]:
         costs = {name: sum(stopwatch.seconds(made(name), _NARROW).seconds) for name in forms}
@@ -69,7 +70,8 @@ def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
         return {"widths": list(costs.widths), "seconds": list(costs.seconds)}
 
     cache = stopwatch.cache
-    parts = (model.numerics.kind, model.numerics.widths, WIDTHS, stopwatch.beside)
+    kind = (type(model).__name__, model.numerics.kind, model.numerics.widths)
+    parts = (*kind, WIDTHS, stopwatch.beside)
     name = model_key(model, *parts)
     found = machine.remembered(cache, "cost", name, fresh, _are_costs)
     costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ssd.cache import KVCache
-from ssd.exact import Numerics, Slots
+from ssd.exact import Numerics
 from ssd.model import Pass
+from ssd.models.attention import Attention, OwnSlots, paired
 from ssd.models.layers import Layer, Norm, Product
 
 
@@ -121,7 +121,7 @@ class Transformer:
         positions = padded(rows.positions, width).to(device)
         cache.reserve(rows.first + num_rows)
         windows = cache.windows(rows.first, num_rows)
-        attend = Attention(self, windows, self._bias(rows), positions[:num_rows], width)
+        attend = self.attention(windows, self._bias(rows), positions[:num_rows], width)
         x = self.hidden(tokens, positions, attend)
         if num_logits < num_rows:
             x = x[num_rows - num_logits : num_rows]
@@ -129,17 +129,50 @@ class Transformer:
 
     def hidden(self, tokens: Tensor, positions: Tensor, attend: Attention) -> Tensor:
         """What the layers make of `W` rows, `[W, E]`; `attend` knows which of them are real."""
+        return through(self.weights.layers, self.embedded(tokens, positions), attend)
+
+    def embedded(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """What the first layer is given, `[W, E]`."""
         x = F.embedding(tokens, self.weights.embedding)
         if self.weights.positions is not None:
             x = x + F.embedding(positions, self.weights.positions)
-        for number, layer in enumerate(self.weights.layers):
-            x = x + layer.output(attend(number, layer.qkv(layer.attention_norm(x))))
-            x = x + layer.mlp(layer.mlp_norm(x))
         return x
 
-    def rotation(self, positions: Tensor) -> Tensor | None:
-        """What turns the heads of rows at `positions`, `[T, 1, D / 2]`; None if learned."""
-        return None if self._rotation is None else self._rotation[positions].unsqueeze(1)
+    def attention(
+        self, windows: Sequence[OwnSlots], bias: Tensor | None, positions: Tensor, width: int
+    ) -> Attention:
+        """The attention of a pass of `width` rows, the first T of them at `positions`, `[T]`.
+
+        `windows`: one a layer; `bias`: `[G * T, S]`, 0 or -inf, None where all rows see all slots.
+        """
+        a, embedding, num_rows = self.architecture, self.weights.embedding, len(positions)
+        num_heads = a.num_heads + 2 * a.num_kv_heads
+        # The views are made once a pass: at one row, a layer's time is mostly that of its calls.
+        rows = torch.empty(width, num_heads * a.head_size, device=embedding.device)
+        heads = rows[:num_rows].view(num_rows, num_heads, a.head_size)
+        rotation = None if self._rotation is None else self._rotation[positions].unsqueeze(1)
+        asked, keys, values = heads.split((a.num_heads, a.num_kv_heads, a.num_kv_heads), dim=1)
+        # Query rows of the heads that share keys lie together, [Hkv, G, T, D].
+        by_row = (num_rows, a.num_kv_heads, a.group, a.head_size)
+        grouped = asked.view(by_row).permute(1, 2, 0, 3)
+        dtype = self.numerics.attention_dtype(embedding.dtype)
+        queries = embedding.new_empty(grouped.shape, dtype=dtype)
+        out = embedding.new_zeros(width, a.num_heads * a.head_size)
+        return Attention(
+            numerics=self.numerics,
+            windows=tuple(windows),
+            bias=bias,
+            rows=rows,
+            rotation=rotation,
+            turned=None if rotation is None else paired(heads[:, : a.num_heads + a.num_kv_heads]),
+            grouped=grouped,
+            keys=keys,
+            values=values,
+            queries=queries,
+            flat_queries=queries.flatten(1, 2),
+            out=out,
+            grouped_out=out[:num_rows].view(by_row).permute(1, 2, 0, 3),
+        )
 
     def _logits(self, hidden: Tensor) -> Tensor:
         width = self.numerics.width(len(hidden)) if len(hidden) else 0
@@ -156,65 +189,12 @@ class Transformer:
         return bias.repeat(self.architecture.group, 1).to(embedding.device)
 
 
-class OwnSlots(Slots, Protocol):
-    """What a pass reads of one layer, and writes: see `ssd.cache.Window`."""
-
-    def write(self, keys: Tensor, values: Tensor) -> None:
-        """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
-
-
-class Attention:
-    """The attention of one pass of `width` rows, of which the first T are real.
-
-    `windows`: one a layer; `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot;
-    `positions`: `[T]`.
-    """
-
-    def __init__(
-        self,
-        model: Transformer,
-        windows: Sequence[OwnSlots],
-        bias: Tensor | None,
-        positions: Tensor,
-        width: int,
-    ) -> None:
-        a, embedding, num_rows = model.architecture, model.weights.embedding, len(positions)
-        self._numerics = model.numerics
-        self._windows, self._bias = windows, bias
-        num_heads = a.num_heads + 2 * a.num_kv_heads
-        # What each layer's rows ask, show and tell, [T, H + 2 Hkv, D], turned in place. The views
-        # of it are made once a pass: at one row, a layer's time is mostly the number of its calls.
-        self._rows = torch.empty(width, num_heads * a.head_size, device=embedding.device)
-        heads = self._rows[:num_rows].view(num_rows, num_heads, a.head_size)
-        self._rotation = model.rotation(positions)
-        if self._rotation is not None:
-            self._turned = paired(heads[:, : a.num_heads + a.num_kv_heads])
-        queries, self._keys, self._values = heads.split(
-            (a.num_heads, a.num_kv_heads, a.num_kv_heads), dim=1
-        )
-        # Query rows of the heads that share keys lie together, [Hkv, G, T, D].
-        by_row = (num_rows, a.num_kv_heads, a.group, a.head_size)
-        self._given = queries.view(by_row).permute(1, 2, 0, 3)
-        dtype = model.numerics.attention_dtype(embedding.dtype)
-        self._queries = embedding.new_empty(self._given.shape, dtype=dtype)
-        self._flat_queries = self._queries.flatten(1, 2)
-        self._out = embedding.new_zeros(width, a.num_heads * a.head_size)
-        self._out_grouped = self._out[:num_rows].view(by_row).permute(1, 2, 0, 3)
-
-    def __call__(self, layer: int, qkv: Tensor) -> Tensor:
-        """What each row gathers, `[W, H * D]`, zero where padded. `qkv`: `[W, (H + 2 Hkv) * D]`.
-
-        The tensor is the same one at every layer.
-        """
-        self._rows.copy_(qkv)
-        if self._rotation is not None:
-            self._turned.mul_(self._rotation)
-        window = self._windows[layer]
-        window.write(self._keys, self._values)
-        self._queries.copy_(self._given)
-        out = self._numerics.attend(self._flat_queries, window, self._bias)
-        self._out_grouped.copy_(out.view(self._queries.shape))
-        return self._out
+def through(layers: Sequence[Layer], x: Tensor, attend: Attention) -> Tensor:
+    """What `layers` make of `x`, `[W, E]`."""
+    for number, layer in enumerate(layers):
+        x = x + layer.output(attend(number, layer.qkv(layer.attention_norm(x))))
+        x = x + layer.mlp(layer.mlp_norm(x))
+    return x
 
 
 def rotation_table(architecture: Architecture, device: torch.device) -> Tensor | None:
@@ -225,11 +205,6 @@ def rotation_table(architecture: Architecture, device: torch.device) -> Tensor |
     frequencies = 1.0 / architecture.rotary_base ** (exponents / architecture.head_size)
     angles = torch.outer(torch.arange(architecture.context_length).float(), frequencies)
     return torch.polar(torch.ones_like(angles), angles).to(device)
-
-
-def paired(x: Tensor) -> Tensor:
-    """`x` `[T, H, D]` float32 as complex numbers of neighbouring pairs, a view `[T, H, D / 2]`."""
-    return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
 
 
 def padded(x: Tensor, width: int) -> Tensor:

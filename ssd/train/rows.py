@@ -10,8 +10,9 @@ from torch.nn import functional as F
 
 from ssd.exact import Numerics
 from ssd.model import Pass
+from ssd.models.attention import paired
 from ssd.models.layers import Layer
-from ssd.models.transformer import Transformer, paired, rotation_table
+from ssd.models.transformer import Transformer, rotation_table
 
 _BUCKET = 32  # slots are read up to a multiple of this, so that few shapes occur
 

@@ -1,0 +1,66 @@
+"""The attention of one pass: buffers that all layers use in turn, and what each does with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ssd.exact import Numerics, Slots
+
+
+class OwnSlots(Slots, Protocol):
+    """What a pass reads of one layer, and writes: see `ssd.cache.Window`."""
+
+    def write(self, keys: Tensor, values: Tensor) -> None:
+        """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The attention of one pass of W rows, of which the first T are real.
+
+    `windows`: one a layer; `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot.
+    `rows`: what the rows of a layer ask, show and tell, `[W, (H + 2 Hkv) * D]` float32; views of it
+    are `turned`, its queries and keys as complex numbers, `[T, H + Hkv, D / 2]`, which `rotation`
+    turns in place (None where positions are learned), `grouped`, its queries, `[Hkv, G, T, D]`, and
+    `keys`, `values`, `[T, Hkv, D]`. `queries`: `grouped` in the dtype that attention computes in;
+    `flat_queries`: the same, `[Hkv, G * T, D]`. `out`: what the rows gather, `[W, H * D]`, zero
+    where padded; `grouped_out`: its real rows, `[Hkv, G, T, D]`.
+    """
+
+    numerics: Numerics
+    windows: tuple[OwnSlots, ...]
+    bias: Tensor | None
+    rows: Tensor
+    rotation: Tensor | None
+    turned: Tensor | None
+    grouped: Tensor
+    keys: Tensor
+    values: Tensor
+    queries: Tensor
+    flat_queries: Tensor
+    out: Tensor
+    grouped_out: Tensor
+
+    def __call__(self, layer: int, qkv: Tensor) -> Tensor:
+        """What each row gathers, `[W, H * D]`; the same tensor at every layer.
+
+        `qkv`: `[W, (H + 2 Hkv) * D]`.
+        """
+        self.rows.copy_(qkv)
+        if self.turned is not None and self.rotation is not None:
+            self.turned.mul_(self.rotation)
+        window = self.windows[layer]
+        window.write(self.keys, self.values)
+        self.queries.copy_(self.grouped)
+        out = self.numerics.attend(self.flat_queries, window, self.bias)
+        self.grouped_out.copy_(out.view(self.queries.shape))
+        return self.out
+
+
+def paired(x: Tensor) -> Tensor:
+    """`x` `[T, H, D]` float32 as complex numbers of neighbouring pairs, a view `[T, H, D / 2]`."""
+    return torch.view_as_complex(x.unflatten(-1, (-1, 2)))

@@ -1,0 +1,87 @@
+"""Traced layers: the same bits as the layers themselves, whatever the pass is about."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from ssd.exact import Numerics
+from ssd.meter import Meter
+from ssd.model import CachedModel
+from ssd.models.integer import ByRows
+from ssd.models.packed import in_integers, packed, quickened
+from ssd.models.traced import TracedTransformer, traced
+from ssd.models.transformer import Transformer
+from tests.proposers import random_tree
+from tests.test_packed import even
+from tests.tiny import WIDTHS, exact, tiny
+
+
+def plain(family: str, dtype: torch.dtype) -> Transformer:
+    return exact(tiny(family, 1).model(dtype))
+
+
+def draft() -> Transformer:
+    return quickened(even().model(torch.bfloat16))
+
+
+MODELS: dict[str, Callable[[], Transformer]] = {
+    "llama bf16": lambda: plain("llama", torch.bfloat16),
+    "gpt2 bf16": lambda: plain("gpt2", torch.bfloat16),
+    "llama packed": lambda: packed(plain("llama", torch.bfloat16)),
+    "gpt2 packed": lambda: packed(plain("gpt2", torch.bfloat16)),
+    "int4": lambda: in_integers(even().model(torch.float32), 4),
+    "int8": lambda: in_integers(even().model(torch.float32), 8),
+    "a draft's": draft,
+}
+
+
+def logits(model: Transformer, seed: int) -> torch.Tensor:
+    """Those of passes over trees and chains of many shapes in one growing context."""
+    rng = random.Random(seed)
+    cached = CachedModel(model, "target", Meter())
+    context, found = [rng.randrange(20) for _ in range(40)], []
+    for _ in range(12):
+        tree = random_tree(rng, context[-1], 20, rng.choice([0, 1, 2, 5, 8, 12]), 6)
+        found.append(cached.score(context, tree))
+        context += [rng.randrange(20) for _ in range(rng.choice([1, 1, 3]))]
+    return torch.cat(found)
+
+
+@pytest.mark.parametrize("kind", ["exact", "fast"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_bits(name: str, kind: str) -> None:
+    """Also of passes that are about something else than those that were traced."""
+    model = MODELS[name]().with_numerics(Numerics(kind, WIDTHS))  # type: ignore[arg-type]
+    quick = traced(model)
+    assert isinstance(quick, TracedTransformer)
+    for seed in range(3):
+        assert torch.equal(logits(quick, seed), logits(model, seed))
+
+
+def test_few_traces_serve_all_passes_and_all_numerics() -> None:
+    """With a mask and without; for a draft, with few rows and with many."""
+    for model, most in ((packed(plain("llama", torch.bfloat16)), 2), (draft(), 4)):
+        quick = traced(model)
+        assert isinstance(quick, TracedTransformer)
+        logits(quick, 1)
+        logits(quick.with_numerics(Numerics("exact", WIDTHS[1:])), 2)
+        assert 1 < len(quick._traces) <= most
+    assert isinstance(model.weights.layers[0].qkv, ByRows)
+
+
+def test_where_nothing_can_be_traced_the_model_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **options: object) -> None:
+        raise RuntimeError("no such operator")
+
+    monkeypatch.setattr(torch.jit, "trace", broken)
+    model = plain("llama", torch.bfloat16)
+    assert traced(model) is model
+
+
+def test_float32_stays_as_it_is() -> None:
+    model = plain("llama", torch.float32)
+    assert traced(model) is model
