@@ -46,7 +46,9 @@ def page(card: Mapping[str, Any]) -> str:
     if "calibration" in card:
         parts.append(_calibration(card["calibration"]))
     if "candidates" in card:
-        parts.append(_candidates(card["candidates"]))
+        parts.append(_runs("Candidates", "candidate", card["candidates"]))
+    if "decoding" in card:
+        parts.append(_runs("Decoding", "run", card["decoding"]))
     return "\n".join(parts)
 
 
@@ -129,13 +131,12 @@ def _calibration(tables: Sequence[Mapping[str, Any]]) -> str:
     return _section("How often a guess is right, by its share", "\n".join(text))
 
 
-def _candidates(candidates: Mapping[str, Any]) -> str:
-    names = sorted({name for row in candidates["rows"] for name in row} - {"candidate"})
-    names = [name for name in candidates["columns"] if name in names]
-    rows = [(row["candidate"], *(row.get(name) for name in names)) for row in candidates["rows"]]
-    words = f"{candidates['how']}\n\n"
-    head = ("candidate", *(name.replace("_", " ") for name in names))
-    return _section("Candidates", words + _table(head, rows))
+def _runs(title: str, first: str, runs: Mapping[str, Any]) -> str:
+    """What runs of the decoders came to: how they were made, and a row for each."""
+    names = (first, *runs["columns"])
+    rows = [tuple(row.get(name) for name in names) for row in runs["rows"]]
+    head = tuple(name.replace("_", " ") for name in names)
+    return _section(title, f"{runs['how']}\n\n{_table(head, rows)}")
 
 
 def _section(title: str, body: str) -> str:
