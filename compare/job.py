@@ -248,3 +248,9 @@ class Engine(Protocol):
 
     def conclude(self, job: Job, records: Sequence[Record]) -> Outcome:
         """The summary and verdicts of the job's records, and the words in them."""
+
+
+def sentence_of(message: str) -> str:
+    """An error's message as a sentence, with a capital and a full stop."""
+    text = message.strip() or "The job cannot run as it was asked for"
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")

@@ -24,6 +24,7 @@ from compare.job import (
     Started,
     TryLaterError,
     Waiting,
+    sentence_of,
 )
 from compare.lab_run import Run
 from compare.lab_task import Line, Task
@@ -86,7 +87,7 @@ class Lab:
             is_for_now = True
             self._line.join(task)
         except ValueError as refusal:
-            yield (Refused(_sentence(refusal), is_for_now),)
+            yield (Refused(sentence_of(str(refusal)), is_for_now),)
             return
         self._tasks[visitor] = task
         self._jobs.put((job, task))
@@ -149,7 +150,7 @@ class Lab:
                 if not task.is_stopped:
                     self._run(job, task)
             except ValueError as error:
-                task.put(Refused(_sentence(error), isinstance(error, TryLaterError)))
+                task.put(Refused(sentence_of(str(error)), isinstance(error, TryLaterError)))
             except Exception:
                 _log.exception("a job failed")
                 task.put(Failed())
@@ -188,9 +189,3 @@ class Lab:
             engine = self._open_engine(setup, report)
         self._engines[setup] = engine
         return engine
-
-
-def _sentence(error: ValueError) -> str:
-    """An error's message as a sentence."""
-    text = str(error).strip() or "The job cannot run as it was asked for"
-    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")

@@ -82,6 +82,6 @@ def test_integers_that_do_not_fit() -> None:
 def test_another_sentence_stays_english_with_its_braces() -> None:
     found = in_languages("no {such} thing: try <b>another</b>.")
     assert found["en"] == "No {such} thing: try <b>another</b>."
-    assert found["zh-CN"] == "请求被拒绝（英文说明）：no {such} thing: try <b>another</b>。"
+    assert found["zh-CN"] == "请求被拒绝（英文说明）：No {such} thing: try <b>another</b>。"
     assert not is_known(found)
     assert is_known(in_languages("the suite {x}, line 3: {reason}"))

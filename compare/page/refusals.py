@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from compare.job import sentence_of
 from compare.page.words import Language
 
 _NAMES = {
@@ -161,8 +162,8 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
 
 def in_languages(sentence: str) -> dict[Language, str]:
     """The refusal `sentence` in each language of the page, with a capital and a full stop."""
-    bare = sentence.strip().rstrip(".") or "the run cannot be made as it was asked for"
-    return {"en": bare[0].upper() + bare[1:] + ".", "zh-CN": _chinese(bare) + "。"}
+    english = sentence_of(sentence)
+    return {"en": english, "zh-CN": _chinese(english.removesuffix(".")) + "。"}
 
 
 def _chinese(bare: str) -> str:
