@@ -73,6 +73,7 @@ class Lab:
         self._jobs: SimpleQueue[tuple[Job, Task[Message]]] = SimpleQueue()
         self._turns = itertools.count()
         self._tasks: dict[str, Task[Message]] = {}
+        self._stops: set[str] = set()  # whose Stop is for the job at hand or the one to come
         threading.Thread(target=self._serve, name="engine", daemon=True).start()
 
     def run(self, job: Job, visitor: str = "") -> Generator[tuple[Message, ...], None, None]:
@@ -90,6 +91,8 @@ class Lab:
             yield (Refused(sentence_of(str(refusal)), is_for_now),)
             return
         self._tasks[visitor] = task
+        if visitor in self._stops:  # looked up after the task is known, so that no Stop is lost
+            task.stop()
         self._jobs.put((job, task))
         told = 0
         try:
@@ -107,9 +110,18 @@ class Lab:
                 self._line.leave(task)
             if self._tasks.get(visitor) is task:
                 del self._tasks[visitor]
+                self._stops.discard(visitor)
+
+    def expect(self, visitor: str) -> None:
+        """A job of the visitor's is about to come: a Stop from now on is for it, no other is."""
+        self._stops.discard(visitor)
 
     def stop(self, visitor: str) -> None:
-        """End the visitor's job within one round; its iterator goes on to the partial results."""
+        """End the visitor's job within one round; its iterator goes on to the partial results.
+
+        Where the job has not come yet, it ends as soon as it does.
+        """
+        self._stops.add(visitor)
         if (task := self._tasks.get(visitor)) is not None:
             task.stop()
 

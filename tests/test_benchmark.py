@@ -137,3 +137,18 @@ def test_records_are_loaded_and_faults_named(tmp_path: Path) -> None:
         sentence = json.loads(refused[0])["sentence"]
         assert "arlier.jsonl" in sentence["en"] and str(tmp_path) not in refused[0]
         assert is_known(sentence)
+
+
+def test_a_stop_while_the_suite_is_prepared_counts_and_one_from_before_does_not() -> None:
+    tab = benchmarks()
+
+    def state() -> str:
+        *_, (told, _) = tab.run(REQUEST, *FORM.values())
+        return str(json.loads(told)["state"])
+
+    tab.begin(REQUEST)
+    tab.stop(REQUEST)
+    assert state() == "stopped"
+    tab.stop(REQUEST)  # too late
+    tab.begin(REQUEST)
+    assert state() == "finished"

@@ -21,6 +21,7 @@ from compare.job import (
     Loading,
     MachineBusy,
     Message,
+    Outcome,
     Record,
     Refused,
     Repeating,
@@ -157,6 +158,17 @@ def test_stop_ends_the_job_and_keeps_what_there_is() -> None:
     assert [record["method"] for record in end.records] == [METHODS[0]]
     next_end = all_of(lab.run(JOB, visitor="a"))[-1]
     assert isinstance(next_end, Ended) and next_end.reason == "finished"
+
+
+def test_a_stop_that_comes_before_its_job_counts_and_one_from_before_does_not() -> None:
+    lab = lab_of(FakeEngine(round_s=0.02))
+    lab.expect("a")
+    lab.stop("a")
+    assert all_of(lab.run(LONG, visitor="a")) == [Ended("stopped", (), Outcome())]
+    lab.stop("a")  # too late
+    lab.expect("a")
+    end = all_of(lab.run(JOB, visitor="a"))[-1]
+    assert isinstance(end, Ended) and end.reason == "finished"
 
 
 def test_stop_does_not_wait_for_a_load() -> None:

@@ -103,6 +103,11 @@ class Benchmarks:
     lab: Lab
     _runs: dict[str, SuiteRun] = field(default_factory=dict)
 
+    def begin(self, request: gr.Request) -> tuple[Update, ...]:
+        """Run and Stop, before a suite: a Stop counts from here on."""
+        self.lab.expect(_visitor(request))
+        return run_and_stop(True)
+
     def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[str, Ended | None]]:
         """What the view says while a suite runs, and at its end what results are made from."""
         yield _told("preparing"), None
@@ -114,7 +119,7 @@ class Benchmarks:
             return
         folder = tempfile.TemporaryDirectory(prefix="ssd-benchmark-")
         suite_run = SuiteRun(self.lab, suite, job, Path(folder.name) / RECORDS)
-        visitor = f"{request.session_hash} benchmark"
+        visitor = _visitor(request)
         self._runs[visitor] = suite_run
         ended: Ended | None = None
         try:
@@ -141,9 +146,11 @@ class Benchmarks:
 
     def stop(self, request: gr.Request) -> None:
         """Stop the visitor's own suite; the run goes on to what whole prompts there are."""
-        visitor = f"{request.session_hash} benchmark"
+        visitor = _visitor(request)
         if (suite_run := self._runs.get(visitor)) is not None:
             suite_run.stop(visitor)
+        else:
+            self.lab.stop(visitor)
 
     def load(self, file: str | None, request: gr.Request) -> Iterator[tuple[Update, ...]]:
         """The view and the results for the records in an uploaded file."""
@@ -174,6 +181,11 @@ class Benchmarks:
                 elif time.monotonic() - told > _TELL_S:
                     told = time.monotonic()
                     yield _told("running", **vars(stage)), None
+
+
+def _visitor(request: gr.Request) -> str:
+    """The name by which the lab knows the visitor's suite, other than a run of the Race tab."""
+    return f"{request.session_hash} benchmark"
 
 
 def _end(

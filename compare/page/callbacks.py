@@ -110,6 +110,11 @@ class Callbacks:
         """What the followers draw."""
         return [output for follower in self.followers for output in follower.outputs]
 
+    def begin(self, request: gr.Request) -> tuple[Update, ...]:
+        """Run and Stop, before a run: a Stop counts from here on."""
+        self.lab.expect(request.session_hash or "")
+        return run_and_stop(True)
+
     def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[str, Shown | None]]:
         """The stream as it grows, and at its end the run that came of it."""
         try:

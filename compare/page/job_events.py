@@ -9,11 +9,12 @@ from typing import Any, Protocol
 import gradio as gr
 from gradio.components import Component
 
-from compare.page.callbacks import run_and_stop
-
 
 class JobCallbacks(Protocol):
     """What a job calls."""
+
+    def begin(self, request: gr.Request) -> Any:
+        """Run and Stop, before a job."""
 
     def run(self, request: gr.Request, *values: Any) -> Iterator[tuple[str, Any]]:
         """The stream as it grows, and at its end what came of it."""
@@ -38,16 +39,16 @@ def on_run(
     places: Places,
     num_threads: int,
 ) -> None:
-    """Run `callbacks.run` at each of `triggers`, then `callbacks.finish`.
+    """Run `callbacks.begin` at each of `triggers`, then `callbacks.run` and `callbacks.finish`.
 
-    The stream is the only output of the former, but for what the latter draws from: Gradio makes
+    The stream is the only output of `run`, but for what `finish` draws from: Gradio makes
     every output anew at each update, changed or not, which takes the time that is measured.
     """
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     result = gr.State()  # from the end of a job until it is drawn
     begun = gr.on(
         triggers,
-        lambda: run_and_stop(True),
+        callbacks.begin,
         None,
         [*places.buttons],
         queue=False,

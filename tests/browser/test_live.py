@@ -33,7 +33,7 @@ def test_stop_and_run_again(real_visitor: Visitor) -> None:
     page.fill("#ssd-new-tokens input[type=number]", "512")
     page.press("#ssd-new-tokens input[type=number]", "Tab")
     page.click("#ssd-run")
-    page.wait_for_selector(".ssd-lane .ssd-token", timeout=1000 * FIRST_RUN_S)
+    page.wait_for_selector('.ssd-status[data-kind="writing"]', timeout=1000 * FIRST_RUN_S)
     page.click("#ssd-stop")
     page.wait_for_selector('.ssd-status[data-kind="stopped"]', timeout=15_000)
     page.fill("#ssd-new-tokens input[type=number]", "8")

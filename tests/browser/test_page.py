@@ -74,8 +74,7 @@ def test_tokens_carry_their_origin_and_open_a_card(visitor: Visitor) -> None:
 def test_stop_keeps_partial_results_and_the_next_run_starts_clean(visitor: Visitor) -> None:
     page = visitor.open()
     run(page, "slow", tokens=500)
-    page.wait_for_selector(".ssd-token")
-    page.wait_for_selector("#ssd-stop:not([disabled])")
+    page.wait_for_selector('.ssd-status[data-kind="writing"]')
     page.click("#ssd-stop")
     page.wait_for_selector('.ssd-status[data-kind="stopped"]', timeout=10_000)
     assert 0 < page.locator(".ssd-token").count() < 500
@@ -86,6 +85,17 @@ def test_stop_keeps_partial_results_and_the_next_run_starts_clean(visitor: Visit
     expect(page.locator(".ssd-verdict")).to_contain_text("8 of 8 tokens")
     for lane in page.locator(".ssd-lane").all():
         assert lane.locator(".ssd-token").count() == 8
+
+
+def test_stop_at_once_after_run_counts(visitor: Visitor) -> None:
+    page = visitor.open()
+    for _ in range(8):
+        run(page, "slow", tokens=500)
+        page.click("#ssd-stop")
+        page.wait_for_selector('.ssd-status[data-kind^="stopped"]', timeout=10_000)
+        expect(page.locator("#ssd-run")).to_be_enabled()
+    run(page, "write", tokens=8)
+    visitor.finish()
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -191,7 +201,7 @@ def test_nothing_moves_while_a_run_is_timed(visitor: Visitor) -> None:
     page.wait_for_timeout(1000)
     assert page.evaluate(FRAMES) > 5, "Gradio's loop is gone: so may be web/still.js"
     run(page, "slow", tokens=500)
-    page.wait_for_selector(".ssd-token")
+    page.wait_for_selector('.ssd-status[data-kind="writing"]')
     page.wait_for_timeout(2000)
     assert page.evaluate(FRAMES) < 5
     page.click("#ssd-stop")
