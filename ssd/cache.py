@@ -49,6 +49,33 @@ class Window(StoredSlots):
         self.new_values.copy_(values)
 
 
+@dataclass(frozen=True)
+class Windows:
+    """What one pass of T rows sees of all layers: `keys`, `values`, `[L, H, S, D]`, and of those
+    its own rows', `new_keys`, `new_values`, `[L, T, H, D]`. `scratch`: see `StoredSlots`.
+    """
+
+    keys: Tensor
+    values: Tensor
+    new_keys: Tensor
+    new_values: Tensor
+    scratch: Tensor | None
+
+    def layers(self) -> tuple[Window, ...]:
+        """The window of each layer."""
+        parts = zip(
+            self.keys.unbind(),
+            self.values.unbind(),
+            self.new_keys.unbind(),
+            self.new_values.unbind(),
+            strict=True,
+        )
+        return tuple(
+            Window(keys, values, self.scratch, new_keys, new_values)
+            for keys, values, new_keys, new_values in parts
+        )
+
+
 class KVCache:
     """Keys and values, `[L, H, S, D]` each, zeroed when made: a masked NaN would still be a NaN.
 
@@ -95,24 +122,16 @@ class KVCache:
         if self._scratch.dtype != self._keys.dtype:
             self._scratch = self._scratch.new_zeros(heads, self.num_slots, head_size)
 
-    def windows(self, first: int, num_rows: int) -> tuple[Window, ...]:
-        """For each layer, what a pass sees whose rows take the slots from `first`.
-
-        They hold until the next `reserve`.
-        """
+    def windows(self, first: int, num_rows: int) -> Windows:
+        """What a pass sees whose rows take the slots from `first`, until the next `reserve`."""
         end = first + num_rows
         is_same = self._scratch.dtype == self._keys.dtype
-        scratch = None if is_same else self._scratch[:, :end]
-        parts = zip(
-            self._keys[:, :, :end].unbind(),
-            self._values[:, :, :end].unbind(),
-            self._keys[:, :, first:end].transpose(1, 2).unbind(),
-            self._values[:, :, first:end].transpose(1, 2).unbind(),
-            strict=True,
-        )
-        return tuple(
-            Window(keys, values, scratch, new_keys, new_values)
-            for keys, values, new_keys, new_values in parts
+        return Windows(
+            keys=self._keys[:, :, :end],
+            values=self._values[:, :, :end],
+            new_keys=self._keys[:, :, first:end].transpose(1, 2),
+            new_values=self._values[:, :, first:end].transpose(1, 2),
+            scratch=None if is_same else self._scratch[:, :end],
         )
 
     @torch.inference_mode()

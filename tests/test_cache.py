@@ -15,12 +15,12 @@ CPU = torch.device("cpu")
 
 def write(cache: KVCache, layer: int, first: int, keys: Tensor, values: Tensor) -> None:
     """Store rows in the slots of `layer` from `first`."""
-    cache.windows(first, len(keys))[layer].write(keys, values)
+    cache.windows(first, len(keys)).layers()[layer].write(keys, values)
 
 
 def read(cache: KVCache, layer: int, num_slots: int) -> tuple[Tensor, Tensor]:
     """The first slots of `layer`."""
-    window = cache.windows(0, num_slots)[layer]
+    window = cache.windows(0, num_slots).layers()[layer]
     return window.keys().clone(), window.values().clone()
 
 

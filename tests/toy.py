@@ -59,7 +59,7 @@ class ToyModel:
         assert int(rows.positions.max()) < self.context_length
         cache.reserve(end)
         keys = torch.stack((rows.tokens, rows.positions), dim=1).double()[:, None] + 1
-        window = cache.windows(rows.first, num_rows)[0]
+        window = cache.windows(rows.first, num_rows).layers()[0]
         window.write(keys, keys)
         stored = window.keys()[0].numpy().astype(np.uint64)
         seen = np.ones((num_rows, end), dtype=np.bool_)
@@ -106,7 +106,7 @@ class Markov(ToyModel):
         assert num_rows <= self.max_width
         cache.reserve(end)
         keys = torch.stack((rows.tokens, rows.positions), dim=1).double()[:, None] + 1
-        window = cache.windows(rows.first, num_rows)[0]
+        window = cache.windows(rows.first, num_rows).layers()[0]
         window.write(keys, keys)
         stored = window.keys()[0].numpy().astype(np.int64)
         seen = np.ones((num_rows, end), dtype=np.bool_)

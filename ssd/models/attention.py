@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,11 +19,18 @@ class OwnSlots(Slots, Protocol):
         """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
 
 
+class AllSlots(Protocol):
+    """The same of all layers. Its tensors are few: a traced pass is handed each of them."""
+
+    def layers(self) -> Sequence[OwnSlots]:
+        """The slots of each layer."""
+
+
 @dataclass(frozen=True)
 class Attention:
     """The attention of one pass of W rows, of which the first T are real.
 
-    `windows`: one a layer; `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot.
+    `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot.
     `rows`: what the rows of a layer ask, show and tell, `[W, (H + 2 Hkv) * D]` float32; views of it
     are `turned`, its queries and keys as complex numbers, `[T, H + Hkv, D / 2]`, which `rotation`
     turns in place (None where positions are learned), `grouped`, its queries, `[Hkv, G, T, D]`, and
@@ -32,7 +40,7 @@ class Attention:
     """
 
     numerics: Numerics
-    windows: tuple[OwnSlots, ...]
+    windows: AllSlots
     bias: Tensor | None
     rows: Tensor
     rotation: Tensor | None
@@ -45,15 +53,14 @@ class Attention:
     out: Tensor
     grouped_out: Tensor
 
-    def __call__(self, layer: int, qkv: Tensor) -> Tensor:
-        """What each row gathers, `[W, H * D]`; the same tensor at every layer.
+    def __call__(self, window: OwnSlots, qkv: Tensor) -> Tensor:
+        """What each row gathers in the layer of `window`, `[W, H * D]`; the same tensor each time.
 
         `qkv`: `[W, (H + 2 Hkv) * D]`.
         """
         self.rows.copy_(qkv)
         if self.turned is not None and self.rotation is not None:
             self.turned.mul_(self.rotation)
-        window = self.windows[layer]
         window.write(self.keys, self.values)
         self.queries.copy_(self.grouped)
         out = self.numerics.attend(self.flat_queries, window, self.bias)

@@ -79,10 +79,9 @@ class Room:
         """Leave the room without an owner."""
         self._owner = lambda: None
 
-    def windows(self, slots: Tensor) -> tuple[SlotWindow, ...]:
-        """For each layer, what a pass reads and writes whose rows take `slots`."""
-        pairs = zip(self.keys.unbind(), self.values.unbind(), strict=True)
-        return tuple(SlotWindow(*pair, self._scratch, slots) for pair in pairs)
+    def windows(self, slots: Tensor) -> SlotWindows:
+        """What a pass reads and writes whose rows take `slots`."""
+        return SlotWindows(self.keys, self.values, self._scratch, slots)
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,21 @@ class SlotWindow(StoredSlots):
         """Store `keys`, `values`, `[T, H, D]`, as the rows' own."""
         for stored, new in ((self.stored_keys, keys), (self.stored_values, values)):
             stored.index_copy_(1, self.slots, new.transpose(0, 1).to(stored.dtype))
+
+
+@dataclass(frozen=True)
+class SlotWindows:
+    """All slots of a room, `keys`, `values`, `[L, H, S, D]`, of which `slots` are to be written."""
+
+    keys: Tensor
+    values: Tensor
+    scratch: Tensor | None
+    slots: Tensor
+
+    def layers(self) -> tuple[SlotWindow, ...]:
+        """The slots of each layer."""
+        pairs = zip(self.keys.unbind(), self.values.unbind(), strict=True)
+        return tuple(SlotWindow(*pair, self.scratch, self.slots) for pair in pairs)
 
 
 class RoomCache(KVCache):

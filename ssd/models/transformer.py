@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ssd.cache import KVCache
 from ssd.exact import Numerics
 from ssd.model import Pass
-from ssd.models.attention import Attention, OwnSlots, paired
+from ssd.models.attention import AllSlots, Attention, paired
 from ssd.models.layers import Layer, Norm, Product
 
 
@@ -139,11 +139,11 @@ class Transformer:
         return x
 
     def attention(
-        self, windows: Sequence[OwnSlots], bias: Tensor | None, positions: Tensor, width: int
+        self, windows: AllSlots, bias: Tensor | None, positions: Tensor, width: int
     ) -> Attention:
         """The attention of a pass of `width` rows, the first T of them at `positions`, `[T]`.
 
-        `windows`: one a layer; `bias`: `[G * T, S]`, 0 or -inf, None where all rows see all slots.
+        `bias`: `[G * T, S]`, 0 or -inf, None where all rows see all slots.
         """
         a, embedding, num_rows = self.architecture, self.weights.embedding, len(positions)
         num_heads = a.num_heads + 2 * a.num_kv_heads
@@ -160,7 +160,7 @@ class Transformer:
         out = embedding.new_zeros(width, a.num_heads * a.head_size)
         return Attention(
             numerics=self.numerics,
-            windows=tuple(windows),
+            windows=windows,
             bias=bias,
             rows=rows,
             rotation=rotation,
@@ -191,8 +191,8 @@ class Transformer:
 
 def through(layers: Sequence[Layer], x: Tensor, attend: Attention) -> Tensor:
     """What `layers` make of `x`, `[W, E]`."""
-    for number, layer in enumerate(layers):
-        x = x + layer.output(attend(number, layer.qkv(layer.attention_norm(x))))
+    for layer, window in zip(layers, attend.windows.layers(), strict=True):
+        x = x + layer.output(attend(window, layer.qkv(layer.attention_norm(x))))
         x = x + layer.mlp(layer.mlp_norm(x))
     return x
 

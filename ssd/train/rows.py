@@ -41,7 +41,7 @@ class Rows:
         mask = torch.ones(count, count, dtype=torch.bool).tril()
         cache = self._alone.new_cache()
         logits = self._alone.forward(Pass(tokens, positions, 0, 0, mask), cache, 1)
-        for layer, window in enumerate(cache.windows(0, count)):
+        for layer, window in enumerate(cache.windows(0, count).layers()):
             self._keys[layer, row, :, :count] = window.keys()
             self._values[layer, row, :, :count] = window.values()
         self._held[row] = count
