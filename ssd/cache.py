@@ -99,6 +99,11 @@ class KVCache:
             self._scratch = torch.zeros(heads, 0, head_size, dtype=read_as, device=device)
 
     @property
+    def _stored(self) -> tuple[Tensor, Tensor]:
+        """The keys and the values, wherever they lie."""
+        return self._keys, self._values
+
+    @property
     def num_slots(self) -> int:
         """How many slots there are."""
         return self._keys.shape[2]
@@ -109,11 +114,13 @@ class KVCache:
         layers, heads, _, head_size = self._keys.shape
         return 2 * layers * heads * head_size * self._keys.element_size()
 
-    @torch.inference_mode()
     def reserve(self, num_slots: int) -> None:
         """Make sure there are at least `num_slots`; what is stored stays."""
-        if num_slots <= self.num_slots:
-            return
+        if num_slots > self.num_slots:
+            self._grow(num_slots)
+
+    @torch.inference_mode()
+    def _grow(self, num_slots: int) -> None:
         missing = max(num_slots, 2 * self.num_slots, _GROWTH) - self.num_slots
         layers, heads, _, head_size = self._keys.shape
         more = self._keys.new_zeros(layers, heads, missing, head_size)
@@ -134,12 +141,13 @@ class KVCache:
             scratch=None if is_same else self._scratch[:, :end],
         )
 
-    @torch.inference_mode()
     def move(self, sources: Sequence[int], first: int) -> None:
         """Copy the slots `sources` to the slots from `first`."""
-        end = first + len(sources)
-        if list(sources) == list(range(first, end)):
-            return
-        index = torch.tensor(sources, device=self._keys.device)
-        self._keys[:, :, first:end] = self._keys[:, :, index]
-        self._values[:, :, first:end] = self._values[:, :, index]
+        if list(sources) != list(range(first, first + len(sources))):
+            self._move(sources, first)
+
+    @torch.inference_mode()
+    def _move(self, sources: Sequence[int], first: int) -> None:
+        index, end = torch.tensor(sources, device=self._keys.device), first + len(sources)
+        for stored in self._stored:
+            stored[:, :, first:end] = stored[:, :, index]

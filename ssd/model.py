@@ -174,8 +174,9 @@ class CachedModel:
         positions += [prefix + len(held) + depth for depth in self._depths[first_node:]]
         num_rows = len(held) + len(nodes)
         mask = np.zeros((num_rows, first_node + num_rows), dtype=np.bool_)
-        mask[: len(held), : len(held)] = np.tri(len(held), dtype=np.bool_)
-        mask[len(held) :, : len(held)] = True
+        if held:
+            mask[: len(held), : len(held)] = np.tri(len(held), dtype=np.bool_)
+            mask[len(held) :, : len(held)] = True
         mask[len(held) :, len(held) :] = self._mask[first_node:]
         rows = Pass(
             tokens=torch.tensor([*held, *nodes]),

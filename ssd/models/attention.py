@@ -70,4 +70,4 @@ class Attention:
 
 def paired(x: Tensor) -> Tensor:
     """`x` `[T, H, D]` float32 as complex numbers of neighbouring pairs, a view `[T, H, D / 2]`."""
-    return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    return torch.view_as_complex(x.view(*x.shape[:-1], -1, 2))

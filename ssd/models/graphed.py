@@ -8,7 +8,7 @@ slots, who sees what) is copied into buffers before the replay.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -139,16 +139,10 @@ class RoomCache(KVCache):
         self._room = None
         room.vacate()
 
-    @torch.inference_mode()
-    def move(self, sources: Sequence[int], first: int) -> None:
-        """Copy the slots `sources` to the slots from `first`."""
-        if self._room is None or not sources:
-            super().move(sources, first)
-            return
-        index = torch.tensor(sources, device=self._keys.device)
-        end = first + len(sources)
-        for stored in (self._room.keys, self._room.values):
-            stored[:, :, first:end] = stored[:, :, index]
+    @property
+    def _stored(self) -> tuple[Tensor, Tensor]:
+        """The keys and the values, wherever they lie."""
+        return super()._stored if self._room is None else (self._room.keys, self._room.values)
 
 
 class _Plan:

@@ -182,11 +182,12 @@ class Transformer:
         """0 where a row sees a slot, -inf elsewhere, `[G * T, S]`; None where all see all."""
         if bool(rows.mask.all()):
             return None
-        embedding = self.weights.embedding
+        embedding, group = self.weights.embedding, self.architecture.group
+        num_rows, num_new = rows.mask.shape
         dtype = self.numerics.attention_dtype(embedding.dtype)
-        tail = torch.zeros(rows.mask.shape, dtype=dtype).masked_fill_(~rows.mask, float("-inf"))
-        bias = F.pad(tail, (rows.prefix, 0))
-        return bias.repeat(self.architecture.group, 1).to(embedding.device)
+        bias = torch.zeros(group, num_rows, rows.prefix + num_new, dtype=dtype)
+        bias[:, :, rows.prefix :].masked_fill_(~rows.mask, float("-inf"))
+        return bias.flatten(0, 1).to(embedding.device)
 
 
 def through(layers: Sequence[Layer], x: Tensor, attend: Attention) -> Tensor:
