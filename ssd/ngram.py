@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -211,16 +210,16 @@ class NGram:
         """The chance that each token wins at `position` now that its noise is known.
 
         Of the others only their mass 1 - p is known; the best of them, perturbed, is a Gumbel
-        variable around log(1 - p), so P(log p + g beats it) = exp(-(1 - p) / p * exp(-g)).
+        variable around log(1 - p). So P(log p + g beats it) = exp(-(1 - p) / p * exp(-g)), which
+        is u^((1 - p) / p) for g = -log(-log u).
         """
         assert self._request is not None
-        if self._request.sampling.is_greedy or not found:
+        if self._request.sampling.is_greedy:
             return found
-        ids = np.fromiter(found, dtype=np.int64)
-        gumbel = noise.gumbel(self._request.seed, position, ids)
+        seed = self._request.seed
         return {
-            token: math.exp(-(1 - chance) / chance * math.exp(-float(g)))
-            for (token, chance), g in zip(found.items(), gumbel, strict=True)
+            token: noise.uniform_of(seed, position, token) ** ((1 - chance) / chance)
+            for token, chance in found.items()
             if chance > 0
         }
 

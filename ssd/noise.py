@@ -47,6 +47,12 @@ def uniform(seed: int, position: int, ids: NDArray[np.int64]) -> NDArray[np.floa
     return np.maximum(bits(seed, position, ids).astype(np.float64), 0.5) * _TO_UNIT
 
 
+def uniform_of(seed: int, position: int, token: int) -> float:
+    """The number that `uniform` gives for one id, without arrays: for a few ids much quicker."""
+    bits_of_it = _mix((token * _GOLDEN + _key(seed, position)) & _MASK) >> 11
+    return max(float(bits_of_it), 0.5) * _TO_UNIT
+
+
 def gumbel(seed: int, position: int, ids: NDArray[np.int64]) -> NDArray[np.float32]:
     """G(seed, position, id) = -log(-log u), float32, in the shape of `ids`."""
     return (-np.log(-np.log(uniform(seed, position, ids)))).astype(np.float32)

@@ -16,6 +16,7 @@ from ssd import noise
 GREEDY_BELOW = 1e-5
 _NEGATIVE_INFINITY = float("-inf")
 _HEAD = 64  # scores perturbed first, to bound what any other score would need
+_GROUPS = 1024  # whose maxima say how high a score must at least be to be among the highest
 _NUCLEUS_GUESS = 1024  # scores sorted first in the hope that the nucleus lies among them
 
 
@@ -61,9 +62,7 @@ class Sampling:
             return scores
         scores = scores / np.float32(self.temperature)
         if 0 < self.top_k < len(scores):
-            best = torch.topk(torch.from_numpy(scores), self.top_k, sorted=False).values
-            kth = np.float32(best.min())
-            scores = np.where(scores < kth, np.float32(_NEGATIVE_INFINITY), scores)
+            scores = _highest(scores, self.top_k)
         if self.top_p < 1.0:
             scores = _nucleus(scores, self.top_p)
         return scores
@@ -98,6 +97,23 @@ def _penalised(
     picked = scores[seen]
     scores[seen] = np.where(picked < 0, picked * penalty, picked / penalty)
     return scores
+
+
+def _highest(scores: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+    """Scores with only the `count` highest left and what ties with the last of them, NaNs too.
+
+    As many groups of scores as there are to be left have a maximum each: none below those is.
+    """
+    floor = np.float32(_NEGATIVE_INFINITY)
+    if count <= _GROUPS <= len(scores):
+        maxima = scores[: len(scores) // _GROUPS * _GROUPS].reshape(-1, _GROUPS).max(axis=0)
+        floor = np.partition(maxima, -count)[-count]
+    ids = np.flatnonzero(~(scores < floor))
+    picked = scores[ids]
+    kept = ids[~(picked < np.partition(picked, -count)[-count])]
+    highest = np.full_like(scores, _NEGATIVE_INFINITY)
+    highest[kept] = scores[kept]
+    return highest
 
 
 def _nucleus(scores: NDArray[np.float32], top_p: float) -> NDArray[np.float32]:

@@ -226,7 +226,7 @@ def test_the_noise_is_that_of_the_place_after_context_and_path() -> None:
             (guess,) = [g for g in ngram.guesses(path) if g.token == token]
             gumbel = noise.gumbel(3, len(context) + len(path), np.array([token]))[0]
             expected = math.exp(-(1 - chance) / chance * math.exp(-float(gumbel)))
-            assert math.isclose(guess.probability, expected)
+            assert math.isclose(guess.probability, expected, rel_tol=1e-5)  # of float32 noise
 
 
 def test_at_temperature_0_the_chances_are_the_tables() -> None:

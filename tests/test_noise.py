@@ -29,6 +29,8 @@ def test_bits_equal_the_scalar_twin(seed: int) -> None:
         ids = [0, 1, 49151, 128255, *(rng.randrange(2**17) for _ in range(50))]
         found = noise.bits(seed, position, np.array(ids))
         assert found.tolist() == [twin.bits(seed, position, token) for token in ids]
+        uniform = noise.uniform(seed, position, np.array(ids)).tolist()
+        assert uniform == [noise.uniform_of(seed, position, token) for token in ids]
         gumbel = noise.gumbel(seed, position, np.array(ids))
         assert gumbel.dtype == np.float32
         for value, token in zip(gumbel, ids, strict=True):

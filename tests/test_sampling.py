@@ -104,6 +104,16 @@ def test_ties_with_the_kth_are_kept() -> None:
     assert kept.tolist() == [False, True, True, True, False]
 
 
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("size", [1023, 1024, 1025, 3000])
+def test_top_k_of_a_long_row_equals_the_twin(size: int, ties: bool) -> None:
+    """Rows in which the groups' maxima bound what must be looked at, and others."""
+    for seed, top_k in enumerate((1, 50, 1000, 1024, 1026, 2999)):
+        logits = random_logits(seed, size=size, ties=ties)
+        scores = Sampling(1.0, top_k=top_k).scores(logits, [])
+        assert np.array_equal(scores, naive_scores(logits.tolist(), [], 1.0, top_k=top_k))
+
+
 def test_a_tie_at_the_edge_of_the_nucleus_goes_to_the_lowest_id() -> None:
     logits = torch.zeros(10)
     kept = np.isfinite(Sampling(1.0, top_p=0.35).scores(logits, []))

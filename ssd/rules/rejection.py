@@ -26,7 +26,7 @@ Law = NDArray[np.float64]
 
 def _uniform(request: Request, domain: int, position: int) -> float:
     seed = (request.seed ^ domain) % noise.SEED_LIMIT
-    return float(noise.uniform(seed, position, np.zeros(1, dtype=np.int64))[0])
+    return noise.uniform_of(seed, position, 0)
 
 
 def drawn(law: Law, uniform: float) -> int:
