@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compare.suites import Suite
+from ssd.versions import versions
 
 if TYPE_CHECKING:
     from compare.settings import Settings
@@ -29,7 +29,7 @@ def environment(
         "command": sys.argv[1:],
         "commit": _commit(),
         "platform": platform.platform(),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": versions(_PACKAGES),
         "pair": pair.description,
         "options": options_json(options),
         "is_exact": is_exact(pair, options),
@@ -71,16 +71,6 @@ def options_from_json(data: Mapping[str, Any]) -> Options:
         return Options(**named, **paths)
     except (KeyError, TypeError) as error:
         raise ValueError(f"the options of the record are not known here ({error})") from error
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _commit() -> str | None:

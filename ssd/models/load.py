@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as cached
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,6 +31,7 @@ from ssd.models.traced import TracedTransformer, traced
 from ssd.models.transformer import Transformer
 from ssd.ngram import KatzTable
 from ssd.text import TextCodec
+from ssd.versions import versions
 
 PRECISIONS = ("auto", "bf16", "fp32", "fp16", "int8", "int4")
 NUMERICS = ("exact", "fast")
@@ -255,15 +254,5 @@ def _description(
             name: dict(zip(map(str, costs.widths), costs.seconds, strict=True))
             for name, costs in (("target", pricing.target), ("draft", pricing.draft))
         },
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": versions(("torch", "transformers", "gradio", "numpy")),
     }
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in ("torch", "transformers", "gradio", "numpy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
