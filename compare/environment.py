@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compare.suites import Suite
-from ssd.versions import versions
+from ssd.models.versions import versions
 
 if TYPE_CHECKING:
     from compare.settings import Settings

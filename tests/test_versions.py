@@ -6,7 +6,7 @@ import platform
 
 import torch
 
-from ssd.versions import versions
+from ssd.models.versions import versions
 
 
 def test_what_is_installed_is_named_and_nothing_else() -> None:

@@ -29,9 +29,9 @@ from ssd.models.pairs import PAIRS, PairSpec
 from ssd.models.timing import Stopwatch, cheapest, model_key, pass_costs
 from ssd.models.traced import TracedTransformer, traced
 from ssd.models.transformer import Transformer
+from ssd.models.versions import versions
 from ssd.ngram import KatzTable
 from ssd.text import TextCodec
-from ssd.versions import versions
 
 PRECISIONS = ("auto", "bf16", "fp32", "fp16", "int8", "int4")
 NUMERICS = ("exact", "fast")
