@@ -27,6 +27,13 @@ SWITCHES = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Gradio's first loader lies over the page that it has already built; it takes clicks, and what
+# axe says of colours, until it goes.
+UNCOVERED = """() => {
+  const title = document.querySelector("h1");
+  const { left, top, height } = title.getBoundingClientRect();
+  return document.elementFromPoint(left + 5, top + height / 2) === title;
+}"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -69,6 +76,7 @@ class Visitor:
         )
         self.page.goto(self.url + query)
         self.page.wait_for_selector(".ssd-lane", state="attached", timeout=60_000)
+        self.page.wait_for_function(UNCOVERED, timeout=60_000)
         return self.page
 
     def finish(self, timeout_s: float = 60) -> None:
