@@ -77,7 +77,7 @@ class Lab:
         threading.Thread(target=self._serve, name="engine", daemon=True).start()
 
     def run(self, job: Job, visitor: str = "") -> Generator[tuple[Message, ...], None, None]:
-        """What happens to `job`, in batches of about a second, some of them empty.
+        """What happens to `job`, a batch every second or two, some of them empty.
 
         Closing the iterator stops the job. `visitor` is the name by which `stop` finds it.
         """

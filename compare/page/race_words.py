@@ -65,10 +65,10 @@ RACE: dict[str, tuple[str, str]] = {
     "legend": ("First proposed by", "最先由谁提出"),
     "honest": (
         "The lanes run one after another on the same device; the clocks are the engine's own, and "
-        "the replay sets them side by side on one. While they run they are drawn once a second, "
-        "for drawing would slow them.",
+        "the replay sets them side by side on one. While they run they are drawn only every second "
+        "or two, for drawing would slow them.",
         "各解码器在同一设备上依次运行；时间由引擎自己测量，回放时按同一时钟并列。"
-        "运行时每秒只绘制一次，以免绘制拖慢它们。",
+        "运行时每一两秒才绘制一次，以免绘制拖慢它们。",
     ),
     "idle": ("Ready.", "就绪。"),
     "waiting": ("Waiting: {n} ahead of you.", "排队中：前面还有 {n} 个任务。"),

@@ -44,6 +44,7 @@ function makeReplay(getLanes) {
     if (playing && now >= end) now = 0;
     translate();
     if (playing) requestAnimationFrame(frame);
+    else endIdleLoop();
   }
 
   function frame(stamp) {

@@ -1,8 +1,8 @@
-// What the components of the page share in the browser: the run that is shown, and whether its
-// replay is playing.
+// What the components of the page share in the browser: the run that is shown, whether its replay
+// is playing, and whether endIdleLoop is at work.
 const frame = element.querySelector(".ssd-view");
 const lab = (window.ssdLab = window.ssdLab || {
-  shown: null, followers: new Set(), isMoving: false,
+  shown: null, followers: new Set(), isMoving: false, isLooking: false,
 });
 
 // Call `draw` with the shown run, now where there is one, and with every later one.
