@@ -29,6 +29,7 @@ from compare.job import (
 from compare.lab_run import Run
 from compare.lab_task import Line, Task
 from compare.naming import base_name, check_methods
+from ssd.lanes import Guessing
 
 _ENGINES_KEPT = 2
 _log = logging.getLogger(__name__)
@@ -147,6 +148,7 @@ class Lab:
         for method in check_methods(job.methods):
             if base_name(method) not in self.methods:
                 raise ValueError(f"there is no method {method!r} here: choose from {known}")
+        Guessing(nodes=job.nodes)  # which checks its range
         if not 1 <= job.repeats <= limits.max_repeats:
             raise ValueError(f"repeats must lie from 1 to {limits.max_repeats}, got {job.repeats}")
         if not 1 <= job.max_new_tokens <= limits.max_new_tokens:

@@ -9,20 +9,33 @@ import torch
 from torch import Tensor
 
 _GROWTH = 256
+_SERIAL = 1 << 15  # torch converts so many numbers in one thread
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Where slots are converted to. Keys and values share it, lest it crowd the weights out of the
+    processor's cache: the values are to be read when the keys are done with.
+
+    `whole`: of the shape of what is converted; `part`: what is read of it, `[H, S, D]`.
+    """
+
+    whole: Tensor
+    part: Tensor
+
+    def __call__(self, stored: Tensor) -> Tensor:
+        """`stored` converted, `[H, S, D]`, until the next call."""
+        self.whole.copy_(stored)
+        return self.part
 
 
 @dataclass(frozen=True)
 class StoredSlots:
-    """What one pass reads of one layer, `[H, S, D]`.
-
-    `scratch`: where it is converted to, None where it is read as stored. Keys and values share it,
-    lest it crowd the weights out of the processor's cache: the values are to be read when the keys
-    are done with.
-    """
+    """What one pass reads of one layer; `scratch` None where it is read as stored."""
 
     stored_keys: Tensor
     stored_values: Tensor
-    scratch: Tensor | None
+    scratch: Scratch | None
 
     def keys(self) -> Tensor:
         """All keys, `[H, S, D]`, until the next reading."""
@@ -33,7 +46,7 @@ class StoredSlots:
         return self._read(self.stored_values)
 
     def _read(self, stored: Tensor) -> Tensor:
-        return stored if self.scratch is None else self.scratch.copy_(stored)
+        return stored if self.scratch is None else self.scratch(stored)
 
 
 @dataclass(frozen=True)
@@ -51,15 +64,15 @@ class Window(StoredSlots):
 
 @dataclass(frozen=True)
 class Windows:
-    """What one pass of T rows sees of all layers: `keys`, `values`, `[L, H, S, D]`, and of those
-    its own rows', `new_keys`, `new_values`, `[L, T, H, D]`. `scratch`: see `StoredSlots`.
+    """What one pass of T rows sees of all layers: `keys`, `values`, `[L, H, S, D]`, more where
+    `scratch` reads a part of them; and its own rows', `new_keys`, `new_values`, `[L, T, H, D]`.
     """
 
     keys: Tensor
     values: Tensor
     new_keys: Tensor
     new_values: Tensor
-    scratch: Tensor | None
+    scratch: Scratch | None
 
     def layers(self) -> tuple[Window, ...]:
         """The window of each layer."""
@@ -82,7 +95,14 @@ class KVCache:
     Slots are addressed by number; what a slot means is the owner's business. Stored in the model's
     dtype and read in the one that attention computes in: half precision is a quarter of the bytes
     of float64, and the conversion is exact.
+
+    Two threads convert half of the numbers each and then multiply the heads, of three the one two
+    and the other one. Were a thread to read what the other has written, each line would have to
+    cross between two cores, which may take as long as all the rest of attention. So what is
+    converted has an even number of heads, and is more than torch would leave to one thread.
     """
+
+    has_even_heads = True
 
     def __init__(
         self,
@@ -92,7 +112,9 @@ class KVCache:
         device: torch.device,
     ) -> None:
         """`shape`: layers, key-value heads, head size."""
-        layers, heads, head_size = shape
+        layers, self._num_heads, head_size = shape
+        is_padded = self.has_even_heads and read_as != stored and self._num_heads > 1
+        heads = self._num_heads + (self._num_heads % 2 if is_padded else 0)
         with torch.inference_mode():
             self._keys = torch.zeros(layers, heads, 0, head_size, dtype=stored, device=device)
             self._values = torch.zeros_like(self._keys)
@@ -111,8 +133,8 @@ class KVCache:
     @property
     def slot_bytes(self) -> int:
         """Bytes of keys and values in one slot, all layers."""
-        layers, heads, _, head_size = self._keys.shape
-        return 2 * layers * heads * head_size * self._keys.element_size()
+        layers, _, _, head_size = self._keys.shape
+        return 2 * layers * self._num_heads * head_size * self._keys.element_size()
 
     def reserve(self, num_slots: int) -> None:
         """Make sure there are at least `num_slots`; what is stored stays."""
@@ -131,15 +153,24 @@ class KVCache:
 
     def windows(self, first: int, num_rows: int) -> Windows:
         """What a pass sees whose rows take the slots from `first`, until the next `reserve`."""
-        end = first + num_rows
-        is_same = self._scratch.dtype == self._keys.dtype
+        end, heads, scratch = first + num_rows, self._num_heads, None
+        num_read = end
+        if self._scratch.dtype != self._keys.dtype:
+            num_read = min(max(end, self._least_read), self.num_slots)
+            scratch = Scratch(self._scratch[:, :num_read], self._scratch[:heads, :end])
         return Windows(
-            keys=self._keys[:, :, :end],
-            values=self._values[:, :, :end],
-            new_keys=self._keys[:, :, first:end].transpose(1, 2),
-            new_values=self._values[:, :, first:end].transpose(1, 2),
-            scratch=None if is_same else self._scratch[:, :end],
+            keys=self._keys[:, :, :num_read],
+            values=self._values[:, :, :num_read],
+            new_keys=self._keys[:, :heads, first:end].transpose(1, 2),
+            new_values=self._values[:, :heads, first:end].transpose(1, 2),
+            scratch=scratch,
         )
+
+    @property
+    def _least_read(self) -> int:
+        """The fewest slots whose conversion is more than one thread's work."""
+        _, heads, _, head_size = self._keys.shape
+        return _SERIAL // (heads * head_size) + 1
 
     def move(self, sources: Sequence[int], first: int) -> None:
         """Copy the slots `sources` to the slots from `first`."""

@@ -66,7 +66,7 @@ class Numerics:
             return F.scaled_dot_product_attention(
                 queries[None], slots.keys()[None], slots.values()[None], attn_mask=mask
             )[0]
-        scale = queries.shape[-1] ** -0.5
+        scale = float(queries.shape[-1]) ** -0.5  # a number for a trace, not a product of its own
         ignored = queries[:1, :1, :1]  # something to add none of
         scores = torch.baddbmm(
             ignored if bias is None else bias,

@@ -124,6 +124,7 @@ def test_the_lanes_are_rotated_and_the_records_are_not() -> None:
         (Job("word " * 2000, METHODS), "context"),
         (Job("word " * 600, METHODS), "600 tokens"),
         (Job("x", METHODS, repeats=6), "from 1 to 5"),
+        (Job("x", METHODS, nodes=128), "must be auto or 0 to 127, got 128"),
         (Job("x", METHODS, setup=Setup("gpt2-large")), "pair must be one of"),
         (Job("x", ("staged:12:99999999999",)), "0 to 127"),
     ],

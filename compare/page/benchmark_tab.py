@@ -12,7 +12,13 @@ from compare.page import words
 from compare.page.benchmark import Benchmarks
 from compare.page.benchmark_words import BENCHMARK
 from compare.page.charts_tab import chart
-from compare.page.controls import DEFAULT_TOKENS, method_boxes, numerics_radio, whole_field
+from compare.page.controls import (
+    DEFAULT_TOKENS,
+    NumberField,
+    method_boxes,
+    numerics_radio,
+    whole_field,
+)
 from compare.page.job_events import Places, on_run
 from compare.page.labels import i18n
 from compare.page.view import component
@@ -87,7 +93,7 @@ def _controls(lab: Lab) -> tuple[Component, ...]:
                 limit = _number("bench_limit", 12, minimum=0)
                 tokens = _number("new_tokens", DEFAULT_TOKENS, maximum=lab.limits.max_new_tokens)
             with gr.Row(elem_classes="ssd-numbers"):
-                temperature = gr.Number(
+                temperature = NumberField(
                     0,
                     label=i18n("bench_temperature"),
                     minimum=0,
@@ -102,7 +108,7 @@ def _controls(lab: Lab) -> tuple[Component, ...]:
     return suite, file, methods, repeats, limit, tokens, temperature, top_k, seed, numerics
 
 
-def _number(key: str, value: int, minimum: int = 1, maximum: int | None = None) -> gr.Number:
+def _number(key: str, value: int, minimum: int = 1, maximum: int | None = None) -> NumberField:
     elem_id = f"ssd-bench-{key.replace('_', '-').removeprefix('bench-')}"
     return whole_field(key, value, elem_id, minimum=minimum, maximum=maximum, min_width=100)
 

@@ -32,6 +32,19 @@ def method_boxes(key: str, methods: Sequence[str], elem_id: str) -> gr.CheckboxG
     )
 
 
+class NumberField(gr.Number):
+    """A field for a number. Its bounds are the browser's: what lies outside, the job refuses.
+
+    Gradio's own refusal names no control and is English only.
+    """
+
+    is_template = True  # in the browser it is a Number
+
+    def preprocess(self, payload: float | None) -> float | None:
+        """What was written, as it is."""
+        return payload
+
+
 def whole_field(
     key: str,
     value: int,
@@ -40,9 +53,9 @@ def whole_field(
     minimum: int = 0,
     maximum: int | None = None,
     min_width: int = 160,
-) -> gr.Number:
+) -> NumberField:
     """A field for a whole number; `key`: its label's."""
-    return gr.Number(
+    return NumberField(
         value,
         label=i18n(key),
         precision=0,

@@ -13,7 +13,13 @@ from compare.job import Limits
 from compare.lab import Lab
 from compare.naming import DEFAULT_METHODS
 from compare.page import words
-from compare.page.controls import DEFAULT_TOKENS, method_boxes, numerics_radio, whole_field
+from compare.page.controls import (
+    DEFAULT_TOKENS,
+    NumberField,
+    method_boxes,
+    numerics_radio,
+    whole_field,
+)
 from compare.page.labels import i18n
 from compare.page.view import race_view
 from ssd.models.load import PRECISIONS
@@ -103,7 +109,7 @@ def _settings(limits: Limits) -> dict[str, Component]:
     )
     with gr.Row(elem_classes="ssd-numbers"):
         top_k = whole_field("top_k", 0, "ssd-top-k", min_width=90)
-        top_p = gr.Number(
+        top_p = NumberField(
             1,
             label=i18n("top_p"),
             minimum=0,
@@ -135,7 +141,7 @@ def _advanced(lab: Lab) -> dict[str, Component]:
             nodes = whole_field("nodes", 0, "ssd-nodes", maximum=_MAX_NODES)
             chain = whole_field("chain", 0, "ssd-chain", maximum=_MAX_NODES)
         with gr.Row(elem_classes="ssd-numbers"):
-            penalty = gr.Number(
+            penalty = NumberField(
                 1, label=i18n("penalty"), minimum=0.05, step=0.05, elem_id="ssd-penalty"
             )
             most = lab.limits.max_repeats

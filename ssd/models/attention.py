@@ -64,7 +64,7 @@ class Attention:
         window.write(self.keys, self.values)
         self.queries.copy_(self.grouped)
         out = self.numerics.attend(self.flat_queries, window, self.bias)
-        self.grouped_out.copy_(out.view(self.queries.shape))
+        self.grouped_out.copy_(out.view_as(self.queries))
         return self.out
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ssd.cache import KVCache, StoredSlots
+from ssd.cache import KVCache, Scratch, StoredSlots
 from ssd.cost import one_pass
 from ssd.exact import Numerics
 from ssd.model import Pass
@@ -63,7 +63,8 @@ class Room:
         self.keys = torch.zeros(shape, dtype=embedding.dtype, device=embedding.device)
         self.values = torch.zeros_like(self.keys)
         is_same = read_as == embedding.dtype
-        self._scratch = None if is_same else torch.zeros_like(self.keys[0], dtype=read_as)
+        scratch = torch.zeros_like(self.keys[0], dtype=read_as)
+        self._scratch = None if is_same else Scratch(scratch, scratch)
         self._owner: Callable[[], RoomCache | None] = lambda: None
 
     @property
@@ -102,7 +103,7 @@ class SlotWindows:
 
     keys: Tensor
     values: Tensor
-    scratch: Tensor | None
+    scratch: Scratch | None
     slots: Tensor
 
     def layers(self) -> tuple[SlotWindow, ...]:
@@ -114,6 +115,7 @@ class SlotWindows:
 class RoomCache(KVCache):
     """A lane's keys and values: in the room while it decodes, set aside while another lane does."""
 
+    has_even_heads = False  # the room has none but the model's
     _room: Room | None = None
 
     @torch.inference_mode()

@@ -123,6 +123,25 @@ def test_a_refusal_is_one_sentence_and_leaves_the_results(visitor: Visitor) -> N
     expect(page.locator("#ssd-run")).to_be_enabled()
 
 
+def test_a_number_out_of_its_range_is_refused_by_name(visitor: Visitor) -> None:
+    page = visitor.open()
+    page.click("#ssd-advanced button")
+    for control, value, words in (
+        ("nodes", "999", "Nodes must be auto or 0 to 127, got 999."),
+        ("chain", "-3", "The chain must be a whole number of 0 or more, got -3."),
+        ("top-p", "1.5", "Top-p must lie above 0 and at most at 1, got 1.5."),
+        ("repeats", "2.5", "Repeats must be a whole number of 0 or more, got 2.5."),
+    ):
+        field = page.locator(f"#ssd-{control} input")
+        before = field.input_value()
+        field.fill(value)
+        page.click("#ssd-run")
+        expect(page.locator(".ssd-status")).to_have_text(words)
+        field.fill(before)
+    run(page, "write")
+    visitor.finish()
+
+
 def test_a_fault_shows_no_details(visitor: Visitor) -> None:
     page = visitor.open()
     run(page, "fail")
