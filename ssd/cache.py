@@ -157,10 +157,11 @@ class KVCache:
         num_read = end
         if self._scratch.dtype != self._keys.dtype:
             num_read = min(max(end, self._least_read), self.num_slots)
-            scratch = Scratch(self._scratch[:, :num_read], self._scratch[:heads, :end])
+            whole = self._scratch.narrow(1, 0, num_read)
+            scratch = Scratch(whole, self._scratch[:heads, :end])
         return Windows(
-            keys=self._keys[:, :, :num_read],
-            values=self._values[:, :, :num_read],
+            keys=self._keys.narrow(2, 0, num_read),
+            values=self._values.narrow(2, 0, num_read),
             new_keys=self._keys[:, :heads, first:end].transpose(1, 2),
             new_values=self._values[:, :heads, first:end].transpose(1, 2),
             scratch=scratch,

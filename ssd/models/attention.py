@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -27,23 +28,18 @@ class AllSlots(Protocol):
 
 
 @dataclass(frozen=True)
-class Attention:
-    """The attention of one pass of W rows, of which the first T are real.
+class Frame:
+    """What the attention of W rows, of which the first T are real, computes in, layer by layer.
 
-    `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot.
     `rows`: what the rows of a layer ask, show and tell, `[W, (H + 2 Hkv) * D]` float32; views of it
-    are `turned`, its queries and keys as complex numbers, `[T, H + Hkv, D / 2]`, which `rotation`
-    turns in place (None where positions are learned), `grouped`, its queries, `[Hkv, G, T, D]`, and
-    `keys`, `values`, `[T, Hkv, D]`. `queries`: `grouped` in the dtype that attention computes in;
-    `flat_queries`: the same, `[Hkv, G * T, D]`. `out`: what the rows gather, `[W, H * D]`, zero
-    where padded; `grouped_out`: its real rows, `[Hkv, G, T, D]`.
+    are `turned`, its queries and keys as complex numbers, `[T, H + Hkv, D / 2]` (None where
+    positions are learned), `grouped`, its queries, `[Hkv, G, T, D]`, and `keys` and `values`,
+    `[T, Hkv, D]`. `queries`: `grouped` in the dtype that attention computes in; `flat_queries`:
+    the same, `[Hkv, G * T, D]`. `out`: what the rows gather, `[W, H * D]`, zero where padded;
+    `grouped_out`: its real rows, `[Hkv, G, T, D]`.
     """
 
-    numerics: Numerics
-    windows: AllSlots
-    bias: Tensor | None
     rows: Tensor
-    rotation: Tensor | None
     turned: Tensor | None
     grouped: Tensor
     keys: Tensor
@@ -53,19 +49,41 @@ class Attention:
     out: Tensor
     grouped_out: Tensor
 
+    @cached_property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All of them, in order."""
+        found = (getattr(self, field.name) for field in fields(self))
+        return tuple(tensor for tensor in found if tensor is not None)
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The attention of one pass of W rows, of which the first T are real.
+
+    `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot. `rotation`: what turns
+    queries and keys, `[T, 1, D / 2]` complex, None where positions are learned.
+    """
+
+    numerics: Numerics
+    windows: AllSlots
+    bias: Tensor | None
+    rotation: Tensor | None
+    frame: Frame
+
     def __call__(self, window: OwnSlots, qkv: Tensor) -> Tensor:
         """What each row gathers in the layer of `window`, `[W, H * D]`; the same tensor each time.
 
         `qkv`: `[W, (H + 2 Hkv) * D]`.
         """
-        self.rows.copy_(qkv)
-        if self.turned is not None and self.rotation is not None:
-            self.turned.mul_(self.rotation)
-        window.write(self.keys, self.values)
-        self.queries.copy_(self.grouped)
-        out = self.numerics.attend(self.flat_queries, window, self.bias)
-        self.grouped_out.copy_(out.view_as(self.queries))
-        return self.out
+        frame = self.frame
+        frame.rows.copy_(qkv)
+        if self.rotation is not None and frame.turned is not None:
+            frame.turned.mul_(self.rotation)
+        window.write(frame.keys, frame.values)
+        frame.queries.copy_(frame.grouped)
+        out = self.numerics.attend(frame.flat_queries, window, self.bias)
+        frame.grouped_out.copy_(out.view_as(frame.queries))
+        return frame.out
 
 
 def paired(x: Tensor) -> Tensor:

@@ -15,10 +15,12 @@ from torch import Tensor
 
 from ssd.cost import one_pass
 from ssd.exact import Numerics
-from ssd.models.attention import Attention
+from ssd.models.attention import Attention, Frame
 from ssd.models.integer import ByRows
 from ssd.models.layers import Layer
 from ssd.models.transformer import Transformer, through
+
+_FEW_ROWS = 16  # a pass of more takes so long that the making of its views does not show
 
 Traces = dict[tuple[object, ...], Callable[..., Tensor]]
 
@@ -27,12 +29,14 @@ class TracedTransformer(Transformer):
     """A `LanguageModel` whose layers are traced at their first pass of a kind.
 
     Twin: `Transformer`, whose logits it gives to the last bit, for its operations are the same.
+    Its passes compute in the same memory, so one thread at a time may run them.
     """
 
     def __init__(self, model: Transformer, traces: Traces) -> None:
         """`traces`: what was traced of the same weights, to be added to."""
         super().__init__(model.architecture, model.weights, model.numerics)
         self._traces = traces
+        self._frames: dict[tuple[int, int], Frame] = {}
         products = [product for layer in model.weights.layers for product in layer.linears]
         self._turns = sorted({each.most for each in products if isinstance(each, ByRows)})
 
@@ -40,13 +44,22 @@ class TracedTransformer(Transformer):
         """The same model computing otherwise."""
         return TracedTransformer(super().with_numerics(numerics), self._traces)
 
+    def frame(self, num_rows: int, width: int) -> Frame:
+        """What attention computes in. Where it is small, the same for all passes of a shape."""
+        if width > _FEW_ROWS:
+            return super().frame(num_rows, width)
+        if (num_rows, width) not in self._frames:
+            self._frames[num_rows, width] = super().frame(num_rows, width)
+        return self._frames[num_rows, width]
+
     def hidden(self, tokens: Tensor, positions: Tensor, attend: Attention) -> Tensor:
         """What the layers make of `W` rows, `[W, E]`; `attend` knows which of them are real."""
         x = self.embedded(tokens, positions)
         # What Python decides on the way: a trace holds one of its answers.
         is_few = tuple(len(x) <= most for most in self._turns)
         kind = (self.numerics.kind, attend.bias is None, is_few)
-        tensors = tuple(_tensors(attend))
+        own = tuple(_tensors((attend.windows, attend.bias, attend.rotation)))
+        tensors = (*own, *attend.frame.tensors)
         if kind not in self._traces:
             self._traces[kind] = _traced(self.weights.layers, attend, (x, *tensors))
         return self._traces[kind](x, *tensors)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ssd.cache import KVCache
 from ssd.exact import Numerics
 from ssd.model import Pass
-from ssd.models.attention import AllSlots, Attention, paired
+from ssd.models.attention import AllSlots, Attention, Frame, paired
 from ssd.models.layers import Layer, Norm, Product
 
 
@@ -145,12 +145,15 @@ class Transformer:
 
         `bias`: `[G * T, S]`, 0 or -inf, None where all rows see all slots.
         """
-        a, embedding, num_rows = self.architecture, self.weights.embedding, len(positions)
+        rotation = None if self._rotation is None else self._rotation[positions].unsqueeze(1)
+        return Attention(self.numerics, windows, bias, rotation, self.frame(len(positions), width))
+
+    def frame(self, num_rows: int, width: int) -> Frame:
+        """What attention computes in, of `width` rows of which `num_rows` are real."""
+        a, embedding = self.architecture, self.weights.embedding
         num_heads = a.num_heads + 2 * a.num_kv_heads
-        # The views are made once a pass: at one row, a layer's time is mostly that of its calls.
         rows = torch.empty(width, num_heads * a.head_size, device=embedding.device)
         heads = rows[:num_rows].view(num_rows, num_heads, a.head_size)
-        rotation = None if self._rotation is None else self._rotation[positions].unsqueeze(1)
         asked, keys, values = heads.split((a.num_heads, a.num_kv_heads, a.num_kv_heads), dim=1)
         # Query rows of the heads that share keys lie together, [Hkv, G, T, D].
         by_row = (num_rows, a.num_kv_heads, a.group, a.head_size)
@@ -158,13 +161,10 @@ class Transformer:
         dtype = self.numerics.attention_dtype(embedding.dtype)
         queries = embedding.new_empty(grouped.shape, dtype=dtype)
         out = embedding.new_zeros(width, a.num_heads * a.head_size)
-        return Attention(
-            numerics=self.numerics,
-            windows=windows,
-            bias=bias,
+        turned = heads[:, : a.num_heads + a.num_kv_heads]
+        return Frame(
             rows=rows,
-            rotation=rotation,
-            turned=None if rotation is None else paired(heads[:, : a.num_heads + a.num_kv_heads]),
+            turned=None if a.rotary_base is None else paired(turned),
             grouped=grouped,
             keys=keys,
             values=values,
