@@ -12,13 +12,7 @@ from compare.page import words
 from compare.page.benchmark import Benchmarks
 from compare.page.benchmark_words import BENCHMARK
 from compare.page.charts_tab import chart
-from compare.page.controls import (
-    DEFAULT_TOKENS,
-    NumberField,
-    method_boxes,
-    numerics_radio,
-    whole_field,
-)
+from compare.page.controls import DEFAULT_TOKENS, method_boxes, number_field, numerics_radio
 from compare.page.job_events import Places, on_run
 from compare.page.labels import i18n
 from compare.page.view import component
@@ -89,28 +83,20 @@ def _controls(lab: Lab) -> tuple[Component, ...]:
         with gr.Column(min_width=280):
             methods = method_boxes("bench_methods", lab.methods, "ssd-bench-methods")
             with gr.Row(elem_classes="ssd-numbers"):
-                repeats = _number("repeats", 1, maximum=lab.limits.max_repeats)
-                limit = _number("bench_limit", 12, minimum=0)
-                tokens = _number("new_tokens", DEFAULT_TOKENS, maximum=lab.limits.max_new_tokens)
+                repeats = _number("repeats", 1)
+                limit = _number("bench_limit", 12)
+                tokens = _number("new_tokens", min(DEFAULT_TOKENS, lab.limits.max_new_tokens))
             with gr.Row(elem_classes="ssd-numbers"):
-                temperature = NumberField(
-                    0,
-                    label=i18n("bench_temperature"),
-                    minimum=0,
-                    maximum=2,
-                    step=0.05,
-                    min_width=100,
-                    elem_id="ssd-bench-temperature",
-                )
-                top_k = _number("top_k", 0, minimum=0)
-                seed = _number("seed", 0, minimum=0)
+                temperature = _number("bench_temperature", 0, step=0.05)
+                top_k = _number("top_k", 0)
+                seed = _number("seed", 0)
             numerics = numerics_radio("ssd-bench-numerics")
     return suite, file, methods, repeats, limit, tokens, temperature, top_k, seed, numerics
 
 
-def _number(key: str, value: int, minimum: int = 1, maximum: int | None = None) -> NumberField:
+def _number(key: str, value: int, step: float = 1) -> gr.Number:
     elem_id = f"ssd-bench-{key.replace('_', '-').removeprefix('bench-')}"
-    return whole_field(key, value, elem_id, minimum=minimum, maximum=maximum, min_width=100)
+    return number_field(key, value, elem_id, step=step, min_width=100)
 
 
 def _download(kind: str) -> gr.DownloadButton:

@@ -32,35 +32,12 @@ def method_boxes(key: str, methods: Sequence[str], elem_id: str) -> gr.CheckboxG
     )
 
 
-class NumberField(gr.Number):
-    """A field for a number. Its bounds are the browser's: what lies outside, the job refuses.
+def number_field(
+    key: str, value: float, elem_id: str, *, step: float = 1, min_width: int = 160
+) -> gr.Number:
+    """A field for a number; `key`: its label's.
 
-    Gradio's own refusal names no control and is English only.
+    It knows no bounds: what lies outside, the job refuses by name and in both languages, Gradio in
+    English and without saying which.
     """
-
-    is_template = True  # in the browser it is a Number
-
-    def preprocess(self, payload: float | None) -> float | None:
-        """What was written, as it is."""
-        return payload
-
-
-def whole_field(
-    key: str,
-    value: int,
-    elem_id: str,
-    *,
-    minimum: int = 0,
-    maximum: int | None = None,
-    min_width: int = 160,
-) -> NumberField:
-    """A field for a whole number; `key`: its label's."""
-    return NumberField(
-        value,
-        label=i18n(key),
-        precision=0,
-        minimum=minimum,
-        maximum=maximum,
-        min_width=min_width,
-        elem_id=elem_id,
-    )
+    return gr.Number(value, label=i18n(key), step=step, min_width=min_width, elem_id=elem_id)

@@ -13,18 +13,10 @@ from compare.job import Limits
 from compare.lab import Lab
 from compare.naming import DEFAULT_METHODS
 from compare.page import words
-from compare.page.controls import (
-    DEFAULT_TOKENS,
-    NumberField,
-    method_boxes,
-    numerics_radio,
-    whole_field,
-)
+from compare.page.controls import DEFAULT_TOKENS, method_boxes, number_field, numerics_radio
 from compare.page.labels import i18n
 from compare.page.view import race_view
 from ssd.models.load import PRECISIONS
-
-_MAX_NODES = 127
 
 
 @dataclass(frozen=True)
@@ -108,17 +100,9 @@ def _settings(limits: Limits) -> dict[str, Component]:
         0, 2, 0, step=0.05, label=i18n("temperature"), elem_id="ssd-temperature"
     )
     with gr.Row(elem_classes="ssd-numbers"):
-        top_k = whole_field("top_k", 0, "ssd-top-k", min_width=90)
-        top_p = NumberField(
-            1,
-            label=i18n("top_p"),
-            minimum=0,
-            maximum=1,
-            step=0.05,
-            min_width=90,
-            elem_id="ssd-top-p",
-        )
-        seed = whole_field("seed", 0, "ssd-seed", min_width=90)
+        top_k = number_field("top_k", 0, "ssd-top-k", min_width=90)
+        top_p = number_field("top_p", 1, "ssd-top-p", step=0.05, min_width=90)
+        seed = number_field("seed", 0, "ssd-seed", min_width=90)
     return {
         "pair": pair,
         "tokens": tokens,
@@ -138,14 +122,11 @@ def _advanced(lab: Lab) -> dict[str, Component]:
                 list(PRECISIONS), value="auto", label=i18n("precision"), elem_id="ssd-precision"
             )
             numerics = numerics_radio("ssd-numerics")
-            nodes = whole_field("nodes", 0, "ssd-nodes", maximum=_MAX_NODES)
-            chain = whole_field("chain", 0, "ssd-chain", maximum=_MAX_NODES)
+            nodes = number_field("nodes", 0, "ssd-nodes")
+            chain = number_field("chain", 0, "ssd-chain")
         with gr.Row(elem_classes="ssd-numbers"):
-            penalty = NumberField(
-                1, label=i18n("penalty"), minimum=0.05, step=0.05, elem_id="ssd-penalty"
-            )
-            most = lab.limits.max_repeats
-            repeats = whole_field("repeats", 1, "ssd-repeats", minimum=1, maximum=most)
+            penalty = number_field("penalty", 1, "ssd-penalty", step=0.05)
+            repeats = number_field("repeats", 1, "ssd-repeats")
             ngram = gr.Checkbox(True, label=i18n("ngram"), elem_id="ssd-use-ngram")
     return {
         "methods": lanes,

@@ -74,6 +74,7 @@ def _control(name: str, control: Any) -> dict[str, Any]:
         case gr.Checkbox():
             return {**found, "kind": "flag"}
         case gr.Slider() | gr.Number():
-            maximum = _LARGEST if control.maximum is None else control.maximum
-            return {**found, "kind": "number", "minimum": control.minimum, "maximum": maximum}
+            least = 0 if control.minimum is None else control.minimum
+            most = _LARGEST if control.maximum is None else control.maximum
+            return {**found, "kind": "number", "minimum": least, "maximum": most}
     return {**found, "kind": "text"}
