@@ -89,3 +89,14 @@ def test_random_writes_and_moves_equal_a_list() -> None:
                 keys, values = read(cache, layer, 40)
                 assert torch.equal(keys[0, :, 0], expected * (layer + 1))
                 assert torch.equal(values[0, :, 0], -expected)
+
+
+@torch.inference_mode()
+def test_what_is_converted_can_be_halved_between_two_heads_and_two_threads() -> None:
+    """Also of one slot; the empty head and the slots behind the pass are not read."""
+    cache = KVCache((2, 3, 64), torch.bfloat16, torch.float64, CPU)
+    cache.reserve(1)
+    window = cache.windows(0, 1).layers()[1]
+    assert window.scratch is not None
+    assert window.scratch.whole.shape[0] == 4 and window.scratch.whole.numel() > 1 << 15
+    assert window.keys().shape == window.values().shape == (3, 1, 64)

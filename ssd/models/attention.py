@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -52,8 +52,7 @@ class Frame:
     @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
         """All of them, in order."""
-        found = (getattr(self, field.name) for field in fields(self))
-        return tuple(tensor for tensor in found if tensor is not None)
+        return tuple(tensors_in(self))
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,18 @@ class Attention:
         out = self.numerics.attend(frame.flat_queries, window, self.bias)
         frame.grouped_out.copy_(out.view_as(frame.queries))
         return frame.out
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors in `value`, a tuple or a dataclass of such values, in order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from tensors_in(each)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from tensors_in(getattr(value, field.name))
 
 
 def paired(x: Tensor) -> Tensor:

@@ -62,9 +62,10 @@ class Room:
         self.size = size
         self.keys = torch.zeros(shape, dtype=embedding.dtype, device=embedding.device)
         self.values = torch.zeros_like(self.keys)
-        is_same = read_as == embedding.dtype
-        scratch = torch.zeros_like(self.keys[0], dtype=read_as)
-        self._scratch = None if is_same else Scratch(scratch, scratch)
+        self._scratch: Scratch | None = None
+        if read_as != embedding.dtype:
+            whole = torch.zeros_like(self.keys[0], dtype=read_as)
+            self._scratch = Scratch(whole, whole)
         self._owner: Callable[[], RoomCache | None] = lambda: None
 
     @property

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ssd.cost import one_pass
 from ssd.exact import Numerics
-from ssd.models.attention import Attention, Frame
+from ssd.models.attention import Attention, Frame, tensors_in
 from ssd.models.integer import ByRows
 from ssd.models.layers import Layer
 from ssd.models.transformer import Transformer, through
@@ -58,7 +58,7 @@ class TracedTransformer(Transformer):
         # What Python decides on the way: a trace holds one of its answers.
         is_few = tuple(len(x) <= most for most in self._turns)
         kind = (self.numerics.kind, attend.bias is None, is_few)
-        own = tuple(_tensors((attend.windows, attend.bias, attend.rotation)))
+        own = tuple(tensors_in((attend.windows, attend.bias, attend.rotation)))
         tensors = (*own, *attend.frame.tensors)
         if kind not in self._traces:
             self._traces[kind] = _traced(self.weights.layers, attend, (x, *tensors))
@@ -72,7 +72,7 @@ class _Layers(torch.nn.Module):
         super().__init__()
         self._layers, self._attend = tuple(layers), attend
         # Weights in oneDNN's own layout cannot be constants of a graph, but buffers of a module.
-        for number, weight in enumerate(_tensors(self._layers)):
+        for number, weight in enumerate(tensors_in(self._layers)):
             if weight.is_mkldnn:
                 self.register_buffer(f"weight_{number}", weight)
 
@@ -91,18 +91,6 @@ def _traced(
             _Layers(layers, attend), inputs, check_trace=False
         )
     return trace
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    """The tensors in `value`, a tuple or a dataclass of such values, in order."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _tensors(each)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _tensors(getattr(value, field.name))
 
 
 def _with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
