@@ -178,9 +178,10 @@ class CachedModel:
             mask[: len(held), : len(held)] = np.tri(len(held), dtype=np.bool_)
             mask[len(held) :, : len(held)] = True
         mask[len(held) :, len(held) :] = self._mask[first_node:]
+        tokens, positions = torch.tensor([[*held, *nodes], positions])
         rows = Pass(
-            tokens=torch.tensor([*held, *nodes]),
-            positions=torch.tensor(positions),
+            tokens=tokens,
+            positions=positions,
             prefix=prefix,
             first=prefix + first_node,
             mask=torch.from_numpy(mask),

@@ -12,13 +12,17 @@ from torch import Tensor
 from ssd.models.integer import (
     GROUP,
     ByRows,
+    DynamicLinear,
     Int4Linear,
     Int8Linear,
     IntegerLinear,
+    from_bytes,
+    in_bytes,
     quantised,
     restored,
 )
 from ssd.models.layers import Linear
+from tests.test_packed import needs_vnni
 
 ROWS = (1, 2, 3, 5, 8, 17)
 
@@ -69,6 +73,30 @@ def test_four_bits_multiply_as_the_weights_that_they_stand_for(rows: int) -> Non
     x = numbers(3, rows, 4 * GROUP).bfloat16()
     wanted = x.float() @ restored(*quantised(linear.weight)).T
     assert near(Int4Linear.of(linear)(x), wanted)
+
+
+@needs_vnni
+@pytest.mark.parametrize("rows", ROWS)
+def test_bytes_with_one_scale_for_all_rows(rows: int) -> None:
+    linear = Linear(numbers(4, 96, 4 * GROUP))
+    x = numbers(5, rows, 4 * GROUP).bfloat16()
+    wanted = x.float() @ linear.weight.T
+    found = DynamicLinear.of(linear)(x)
+    assert found.dtype == torch.bfloat16
+    assert float((found - wanted).abs().max() / wanted.abs().max()) < 0.04
+
+
+def test_bytes_are_refused_where_their_sums_would_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cpu.get_capabilities", dict)
+    with pytest.raises(RuntimeError, match="need AVX-512 VNNI"):
+        DynamicLinear.of(Linear(numbers(1, 8, GROUP)))
+
+
+def test_two_codes_lie_in_a_byte() -> None:
+    codes = quantised(numbers(6, 8, 2 * GROUP))[0]
+    stored = in_bytes(codes)
+    assert stored.dtype == torch.uint8 and stored.shape == (8, GROUP)
+    assert torch.equal(from_bytes(stored), codes)
 
 
 @pytest.mark.parametrize("rows", ROWS)

@@ -9,26 +9,31 @@ from ssd.exact import Numerics
 from ssd.meter import Meter
 from ssd.model import CachedModel
 from ssd.models.families import fingerprint
-from ssd.models.integer import Int4Linear, IntegerLinear, quantised, restored
+from ssd.models.integer import ByRows, DynamicLinear, Int4Linear, quantised, restored
 from ssd.models.packed import PackedLinear, in_integers, packed, quickened
 from ssd.models.transformer import Transformer
 from tests.tiny import Tiny, tiny, tiny_llama
 
+needs_vnni = pytest.mark.skipif(
+    not torch.cpu.get_capabilities().get("avx512_vnni"), reason="no kernel for this processor"
+)
 IDS = [3, 14, 15, 9, 2, 6, 5, 35, 8, 9, 7, 9]
 
 
-def even(seed: int = 0) -> Tiny:
-    """A Llama whose widths 32 divides."""
-    return tiny_llama(seed, intermediate_size=64)
+def even(seed: int = 0, vocab_size: int = 61) -> Tiny:
+    """A Llama whose widths 32 divides. For 4 bits a head must have rows that 16 divides, too."""
+    return tiny_llama(seed, intermediate_size=64, vocab_size=vocab_size)
 
 
-def rounded(checkpoint: Tiny, bits: int) -> Tiny:
+def rounded(checkpoint: Tiny, bits: int, bits_of_head: int = 8) -> Tiny:
     """The twin whose weights are the numbers that integer ones stand for; the head is apart."""
     tensors = {}
     for name, weight in checkpoint.tensors.items():
         is_product = name.endswith("proj.weight")
         tensors[name] = _rounded(weight, bits) if is_product else weight
-    tensors["lm_head.weight"] = _rounded(checkpoint.tensors["model.embed_tokens.weight"], 8)
+    tensors["lm_head.weight"] = _rounded(
+        checkpoint.tensors["model.embed_tokens.weight"], bits_of_head
+    )
     return Tiny({**checkpoint.config, "tie_word_embeddings": False}, tensors)
 
 
@@ -63,16 +68,36 @@ def test_packing_leaves_other_dtypes_alone() -> None:
     assert packed(plain) is plain and quickened(plain) is plain
 
 
-def test_a_quickened_draft_rounds_its_layers_in_few_rows_only() -> None:
-    exactly = even()
+def test_a_quickened_draft_rounds_its_weights_in_few_rows_only() -> None:
+    exactly = even(vocab_size=64)
     half = {name: weight.bfloat16().float() for name, weight in exactly.tensors.items()}
     checkpoint = Tiny(exactly.config, half)
     quick = quickened(checkpoint.model(torch.bfloat16))
-    assert isinstance(quick.weights.head, IntegerLinear)
+    assert isinstance(quick.weights.head, ByRows)
+    assert isinstance(quickened(even().model(torch.bfloat16)).weights.head, PackedLinear)
     few, many = rows(quick, IDS[:4]), rows(quick)
-    assert error(few, rows(rounded(checkpoint, 4).model(torch.bfloat16), IDS[:4])) < 0.06
+    assert error(few, rows(rounded(checkpoint, 4, 4).model(torch.bfloat16), IDS[:4])) < 0.06
     assert error(many, rows(checkpoint.model(torch.bfloat16))) < 0.06
     assert error(few, rows(checkpoint.model(torch.bfloat16), IDS[:4])) > 0.06
+
+
+@needs_vnni
+def test_a_quickened_draft_has_bytes_where_results_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In more than a few rows; in bf16 where the processor has no such kernel."""
+    monkeypatch.setattr("ssd.models.packed._MANY", 64)
+    checkpoint = even()
+    plain = checkpoint.model(torch.bfloat16)
+    quick = quickened(plain)
+    kinds = [product.wide for product in quick.weights.layers[0].linears]
+    assert [type(kind) for kind in kinds] == [
+        PackedLinear, PackedLinear, DynamicLinear, PackedLinear,
+    ]  # fmt: skip
+    assert error(rows(quick), rows(plain)) < 0.06
+    monkeypatch.setattr("torch.cpu.get_capabilities", dict)
+    old = quickened(plain).weights.layers[0].mlp.gate_up
+    assert isinstance(old, ByRows) and isinstance(old.wide, PackedLinear)
 
 
 def test_a_draft_that_four_bits_do_not_fit_is_packed() -> None:

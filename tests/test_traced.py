@@ -11,12 +11,12 @@ import torch
 from ssd.exact import Numerics
 from ssd.meter import Meter
 from ssd.model import CachedModel
-from ssd.models.integer import ByRows
+from ssd.models.integer import ByRows, DynamicLinear
 from ssd.models.packed import in_integers, packed, quickened
 from ssd.models.traced import TracedTransformer, traced
 from ssd.models.transformer import Transformer
 from tests.proposers import random_tree
-from tests.test_packed import even
+from tests.test_packed import even, needs_vnni
 from tests.tiny import WIDTHS, exact, tiny
 
 
@@ -25,7 +25,7 @@ def plain(family: str, dtype: torch.dtype) -> Transformer:
 
 
 def draft() -> Transformer:
-    return quickened(even().model(torch.bfloat16))
+    return quickened(even(vocab_size=64).model(torch.bfloat16))
 
 
 MODELS: dict[str, Callable[[], Transformer]] = {
@@ -63,14 +63,26 @@ def test_the_same_bits(name: str, kind: str) -> None:
 
 
 def test_few_traces_serve_all_passes_and_all_numerics() -> None:
-    """With a mask and without; for a draft, with few rows and with many."""
-    for model, most in ((packed(plain("llama", torch.bfloat16)), 2), (draft(), 4)):
+    """With a mask and without, and the head; for a draft, with few rows and with many."""
+    for model, most in ((packed(plain("llama", torch.bfloat16)), 3), (draft(), 6)):
         quick = traced(model)
         assert isinstance(quick, TracedTransformer)
         logits(quick, 1)
         logits(quick.with_numerics(Numerics("exact", WIDTHS[1:])), 2)
         assert 1 < len(quick._traces) <= most
     assert isinstance(model.weights.layers[0].qkv, ByRows)
+
+
+@needs_vnni
+def test_products_that_are_no_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel's own object goes into a trace too."""
+    monkeypatch.setattr("ssd.models.packed._MANY", 0)
+    model = draft().with_numerics(Numerics("fast", WIDTHS))
+    assert isinstance(model.weights.head, ByRows)
+    assert isinstance(model.weights.head.wide, DynamicLinear)
+    quick = traced(model)
+    assert isinstance(quick, TracedTransformer)
+    assert torch.equal(logits(quick, 1), logits(model, 1))
 
 
 def test_where_nothing_can_be_traced_the_model_stays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,9 +30,9 @@ def write_target(folder: Path, **changes: object) -> Path:
     return folder
 
 
-def target() -> Transformer:
+def target(**changes: object) -> Transformer:
     """The same model as the product computes it, in float32."""
-    tiny = tiny_llama(3)
+    tiny = tiny_llama(3, **changes)
     return transformer(tiny.config, tiny.tensors, torch.float32, CPU)
 
 

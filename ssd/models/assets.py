@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ssd.calibration import UNCALIBRATED, Calibration
 from ssd.exact import Numerics
+from ssd.models.integer import from_bytes, in_bytes, restored
 from ssd.models.layers import Linear, RMSNorm
 from ssd.models.llama import layers
 from ssd.models.transformer import Transformer, Weights
@@ -26,7 +27,9 @@ ASSETS = Path(__file__).resolve().parent.parent / "assets"
 KATZ = "katz.npz"
 NPZ_FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error)
 """What reading arrays raises where a file of them is none, or not whole."""
+HEAD = "head.weight"  # the tensor of a head of the draft's own
 _CARD, _SHARDS = "draft.json", "draft-*.safetensors"
+_CODES, _SCALES = ".codes", ".scales"
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class DraftAsset:
 def read_draft(
     folder: Path, target: Transformer, head: Tensor | None = None
 ) -> tuple[Transformer, DraftAsset]:
-    """The draft in `folder`, which borrows the target's embedding and, as head, rows of its head.
+    """The draft in `folder`, which borrows the target's embedding and, where it has no head of its
+    own, rows of its head.
 
     `head`: the weight of the target's head where it is not the embedding. Raises ValueError where
     the files are missing or of another target.
@@ -62,40 +66,59 @@ def read_draft(
 def _read_draft(
     folder: Path, target: Transformer, head: Tensor | None
 ) -> tuple[Transformer, DraftAsset]:
-    card, tensors = read_card(folder), _tensors(folder)
+    card = read_card(folder)
     embedding = target.weights.embedding
     if card["width"] != embedding.shape[1] or card["vocab_size"] != embedding.shape[0]:
         raise ValueError(
             f"the draft in {folder} was trained for a target of width {card['width']} and "
             f"{card['vocab_size']} ids, got {embedding.shape[1]} and {embedding.shape[0]}"
         )
-    architecture = replace(
-        target.architecture, num_layers=card["num_layers"], context_length=card["context_length"]
-    )
-    dtype, device = embedding.dtype, embedding.device
-    rows = embedding if head is None else head.to(device, dtype)
-    placed = {name: value.to(device) for name, value in tensors.items()}
-    head_ids = placed["head_ids"].long()
-    weights = Weights(
-        embedding=embedding,
-        positions=None,
-        layers=layers(placed, architecture, card["epsilon"], dtype),
-        norm=RMSNorm(placed["norm.weight"].to(dtype), card["epsilon"]),
-        head=Linear(rows[head_ids].contiguous()),
-        head_ids=head_ids,
-    )
     known = DraftAsset()
     asset = DraftAsset(
         hope=card["hope"],
         noisy_hope=card.get("noisy_hope", known.noisy_hope),
         calibration=Calibration.of(card),
     )
-    return Transformer(architecture, weights, Numerics()), asset
+    return draft_model(card, _tensors(folder), target, head), asset
+
+
+def draft_model(
+    card: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    target: Transformer,
+    head: Tensor | None = None,
+) -> Transformer:
+    """The draft of `target` that has these `tensors`; for `head` see `read_draft`."""
+    embedding = target.weights.embedding
+    architecture = replace(
+        target.architecture, num_layers=card["num_layers"], context_length=card["context_length"]
+    )
+    dtype, device = embedding.dtype, embedding.device
+    placed = {name: value.to(device) for name, value in tensors.items()}
+    head_ids = placed["head_ids"].long()
+    rows = (embedding if head is None else head.to(device, dtype))[head_ids]
+    own = placed[HEAD].to(dtype) if HEAD in placed else rows.contiguous()
+    if own.shape != rows.shape:
+        raise LookupError(f"a head of {tuple(own.shape)} for rows of {tuple(rows.shape)}")
+    weights = Weights(
+        embedding=embedding,
+        positions=None,
+        layers=layers(placed, architecture, card["epsilon"], dtype),
+        norm=RMSNorm(placed["norm.weight"].to(dtype), card["epsilon"]),
+        head=Linear(own),
+        head_ids=head_ids,
+    )
+    return Transformer(architecture, weights, Numerics())
 
 
 def read_draft_state(folder: Path) -> tuple[tuple[int, ...], dict[str, Tensor]]:
-    """The draft in `folder` to go on training: the numbers of its layers, and its tensors."""
-    return tuple(range(read_card(folder)["num_layers"])), _tensors(folder)
+    """The draft in `folder` to go on training: the numbers of its layers, and its tensors.
+
+    Without a head of its own, which is no more than the target's rows, rounded.
+    """
+    tensors = _tensors(folder)
+    tensors.pop(HEAD, None)
+    return tuple(range(read_card(folder)["num_layers"])), tensors
 
 
 def read_card(folder: Path) -> dict[str, Any]:
@@ -113,9 +136,26 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:
-    tensors: dict[str, Tensor] = {}
+    stored: dict[str, Tensor] = {}
     for path in sorted(folder.glob(_SHARDS)):
-        tensors.update(load_file(path))
+        stored.update(load_file(path))
+    return in_full(stored)
+
+
+def in_four_bits(name: str, codes: Tensor, scales: Tensor) -> dict[str, Tensor]:
+    """The tensors in which the weight `name` is stored that has `codes` and `scales`."""
+    return {name + _CODES: in_bytes(codes), name + _SCALES: scales}
+
+
+def in_full(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """`stored` with the weights that lie there in 4 bits as float32 numbers."""
+    tensors = {}
+    for name, tensor in stored.items():
+        bare = name.removesuffix(_CODES)
+        if bare != name:
+            tensors[bare] = restored(from_bytes(tensor), stored[bare + _SCALES])
+        elif not name.endswith(_SCALES):
+            tensors[name] = tensor
     return tensors
 
 

@@ -32,7 +32,7 @@ class Frame:
     """What the attention of W rows, of which the first T are real, computes in, layer by layer.
 
     `rows`: what the rows of a layer ask, show and tell, `[W, (H + 2 Hkv) * D]` float32; views of it
-    are `turned`, its queries and keys as complex numbers, `[T, H + Hkv, D / 2]` (None where
+    are `turned`, its queries and keys as complex numbers, `[W, H + Hkv, D / 2]` (None where
     positions are learned), `grouped`, its queries, `[Hkv, G, T, D]`, and `keys` and `values`,
     `[T, Hkv, D]`. `queries`: `grouped` in the dtype that attention computes in; `flat_queries`:
     the same, `[Hkv, G * T, D]`. `out`: what the rows gather, `[W, H * D]`, zero where padded;
@@ -59,25 +59,24 @@ class Frame:
 class Attention:
     """The attention of one pass of W rows, of which the first T are real.
 
-    `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot. `rotation`: what turns
-    queries and keys, `[T, 1, D / 2]` complex, None where positions are learned.
+    `bias`: `[G * T, S]`, 0 or -inf, None where every row sees every slot.
     """
 
     numerics: Numerics
     windows: AllSlots
     bias: Tensor | None
-    rotation: Tensor | None
     frame: Frame
 
-    def __call__(self, window: OwnSlots, qkv: Tensor) -> Tensor:
+    def __call__(self, window: OwnSlots, qkv: Tensor, rotation: Tensor | None) -> Tensor:
         """What each row gathers in the layer of `window`, `[W, H * D]`; the same tensor each time.
 
-        `qkv`: `[W, (H + 2 Hkv) * D]`.
+        `qkv`: `[W, (H + 2 Hkv) * D]`. `rotation`: what turns queries and keys, `[W, 1, D / 2]`
+        complex, None where positions are learned.
         """
         frame = self.frame
         frame.rows.copy_(qkv)
-        if self.rotation is not None and frame.turned is not None:
-            frame.turned.mul_(self.rotation)
+        if rotation is not None and frame.turned is not None:
+            frame.turned.mul_(rotation)
         window.write(frame.keys, frame.values)
         frame.queries.copy_(frame.grouped)
         out = self.numerics.attend(frame.flat_queries, window, self.bias)
@@ -87,14 +86,19 @@ class Attention:
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
     """The tensors in `value`, a tuple or a dataclass of such values, in order."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, tuple):
+    return (each for each in parts_of(value) if isinstance(each, Tensor))
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """What `value` consists of, a tuple or a dataclass of such values or anything else."""
+    if isinstance(value, tuple):
         for each in value:
-            yield from tensors_in(each)
+            yield from parts_of(each)
     elif is_dataclass(value):
         for field in fields(value):
-            yield from tensors_in(getattr(value, field.name))
+            yield from parts_of(getattr(value, field.name))
+    else:
+        yield value
 
 
 def paired(x: Tensor) -> Tensor:

@@ -161,7 +161,7 @@ class _Plan:
         self._visible[:, room.size] = True
         embedding = model.weights.embedding
         blank = embedding.new_zeros(width, embedding.shape[1])
-        self.logits = torch.empty_like(model.weights.head(model.weights.norm(blank)))
+        self.logits = torch.empty_like(model.logits(blank))
         self.replay = capture(self._run)
 
     def load(self, rows: Pass) -> None:
@@ -182,9 +182,9 @@ class _Plan:
         dtype = model.numerics.attention_dtype(model.weights.embedding.dtype)
         bias = torch.zeros_like(self._visible, dtype=dtype)
         bias = bias.masked_fill_(~self._visible, float("-inf")).repeat(model.architecture.group, 1)
-        attend = model.attention(self._room.windows(slots), bias, positions, self._width)
+        attend = model.attention(self._room.windows(slots), bias, self._width, self._width)
         hidden = model.hidden(tokens, positions, attend)
-        self.logits.copy_(model.weights.head(model.weights.norm(hidden)))
+        self.logits.copy_(model.logits(hidden))
 
 
 class GraphedTransformer(Transformer):

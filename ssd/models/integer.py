@@ -5,7 +5,11 @@ A quarter or half of bf16's bytes to read. The kernels are torch's own.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,7 +17,7 @@ from torch import Tensor
 from ssd.models.layers import Linear, Product
 
 GROUP = 32  # weights that share a scale and an offset, as in the file format Q4_1
-_LEVELS = 15
+LEVELS = 15  # the greatest code
 _TILES = 1  # the kernel ignores it on a CPU
 _SAMPLE = 1000
 
@@ -53,11 +57,20 @@ class Int4Linear:
 def quantised(weight: Tensor) -> tuple[Tensor, Tensor]:
     """Codes 0 to 15, `[out, in]` int32, and scale and offset, `[out, in / 32, 2]` bf16."""
     groups = weight.float().unflatten(1, (-1, GROUP))
+    least, step = grid(groups)
+    codes = torch.round((groups - least) / step).clamp(0, LEVELS)
+    return codes.flatten(1).int(), bf16_scales(least, step)
+
+
+def grid(groups: Tensor) -> tuple[Tensor, Tensor]:
+    """The least weight and the step of each of `groups`, `[..., 32]` float32: `[..., 1]` each."""
     least, greatest = groups.amin(-1, keepdim=True), groups.amax(-1, keepdim=True)
-    step = ((greatest - least) / _LEVELS).clamp_min(torch.finfo(torch.float32).tiny)
-    codes = torch.round((groups - least) / step).clamp(0, _LEVELS)
-    scales = torch.cat((step, least + 8 * step), dim=-1).bfloat16()
-    return codes.flatten(1).int(), scales
+    return least, ((greatest - least) / LEVELS).clamp_min(torch.finfo(torch.float32).tiny)
+
+
+def bf16_scales(least: Tensor, step: Tensor) -> Tensor:
+    """Scale and offset as the kernel takes them, `[..., 2]` bf16."""
+    return torch.cat((step, least + 8 * step), dim=-1).bfloat16()
 
 
 def restored(codes: Tensor, scales: Tensor) -> Tensor:
@@ -65,6 +78,16 @@ def restored(codes: Tensor, scales: Tensor) -> Tensor:
     scale, offset = scales.float().unsqueeze(-2).unbind(-1)
     weight: Tensor = (codes.unflatten(1, (-1, GROUP)) - 8) * scale + offset
     return weight.flatten(1)
+
+
+def in_bytes(codes: Tensor) -> Tensor:
+    """Codes 0 to 15, `[out, in]`, two in a byte, `[out, in / 2]` uint8: the first has the low bits."""
+    return (codes[:, ::2] + 16 * codes[:, 1::2]).to(torch.uint8)
+
+
+def from_bytes(stored: Tensor) -> Tensor:
+    """The codes that `in_bytes` stored, `[out, in]` int32."""
+    return torch.stack((stored % 16, stored // 16), dim=-1).flatten(1).int()
 
 
 @dataclass(frozen=True)
@@ -90,6 +113,26 @@ class Int8Linear:
         return self.codes.numel() + 2 * len(self.scales)
 
 
+@cache
+def _integer_product() -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    """The product of codes in a form that a trace can hold.
+
+    Raises RuntimeError where torch lacks it.
+    """
+
+    def product(codes: Tensor, packed: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
+        scalars: list[int | float | complex | None] = []
+        return torch.ops.onednn.qlinear_pointwise(  # type: ignore[no-any-return]
+            codes, 1.0, 128, packed, scales, zeros, None,
+            1.0, 0, torch.float32, "none", scalars, "",
+        )  # fmt: skip
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of TorchScript's age
+        made: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = torch.jit.script(product)
+    return made
+
+
 @dataclass(frozen=True)
 class IntegerLinear:
     """x W^T with both in 8 bits, a scale for each row of either; sums are whole numbers, exact.
@@ -102,6 +145,7 @@ class IntegerLinear:
     zeros: Tensor
     num_bytes: int
     sample: Tensor
+    product: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
     @classmethod
     def of(cls, linear: Linear) -> IntegerLinear:
@@ -115,6 +159,7 @@ class IntegerLinear:
             zeros=torch.zeros(len(codes), dtype=torch.int32),
             num_bytes=codes.numel(),
             sample=_sample(codes),
+            product=_integer_product(),
         )
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -122,11 +167,39 @@ class IntegerLinear:
         scale = x.abs().amax(dim=1, keepdim=True).float().clamp_min_(least).div_(127)
         # Unsigned codes around 128: for signed ones oneDNN has no fast kernel.
         codes = torch.div(x, scale).round_().add_(128).to(torch.uint8)
-        product: Tensor = torch.ops.onednn.qlinear_pointwise(
-            codes, 1.0, 128, self.packed, self.scales, self.zeros, None,
-            1.0, 0, torch.float32, "none", [], "",
-        )  # fmt: skip
+        product = self.product(codes, self.packed, self.scales, self.zeros)
         return product.mul_(scale).to(x.dtype)
+
+
+@dataclass(frozen=True)
+class DynamicLinear:
+    """x W^T with both in 8 bits, a scale for each row of W and one for all of x.
+
+    One kernel does all of it. For a draft: what a row gives depends on its company.
+    """
+
+    packed: Any
+    num_bytes: int
+    sample: Tensor
+
+    @classmethod
+    def of(cls, linear: Linear) -> DynamicLinear:
+        """The nearest product to `linear`. Raises ValueError where it has a bias, RuntimeError
+        where torch has no such kernel, or the processor would let its sums overflow.
+        """
+        codes, scales = _bytes(linear)
+        if not torch.cpu.get_capabilities().get("avx512_vnni", False):
+            raise RuntimeError("products of bytes need AVX-512 VNNI")
+        zeros = torch.zeros(len(codes), dtype=torch.int64)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch wants to give up tensors that know their scale
+            known = torch._make_per_channel_quantized_tensor(codes, scales, zeros, 0)
+            packed = torch.ops.quantized.linear_prepack(known, None)
+        return cls(packed, codes.numel(), _sample(codes))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        product: Tensor = torch.ops.quantized.linear_dynamic(x.float(), self.packed, False)
+        return product.to(x.dtype)
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,15 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ssd.models.integer import ByRows, Int4Linear, Int8Linear, IntegerLinear
+from ssd.models.integer import ByRows, DynamicLinear, Int4Linear, Int8Linear, IntegerLinear
 from ssd.models.layers import GELU, Layer, Linear, Norm, Product, RMSNorm, SwiGLU
 from ssd.models.transformer import Transformer, Weights
 
 _ROWS = 16  # the number of rows that the layout is chosen for
 _SAMPLE = 1000
-_FEW = 8  # rows up to which 4 bits are quicker than bf16, their weights read from memory
+# Rows up to which 4 bits are quicker, their weights read from memory. The kernel unpacks them for
+# every four rows anew, which shows where the results are many.
+_FEW, _FEW_OF_MANY, _MANY = 8, 4, 2048
 
 Make = Callable[[Linear], Product]
 
@@ -75,16 +77,28 @@ def packed(model: Transformer) -> Transformer:
 
 
 def quickened(model: Transformer) -> Transformer:
-    """A draft with 8 bits in its head, and 4 in its layers for few rows; else as `packed`.
+    """A draft with 4 bits for few rows, and 8 for more where results are many; else as `packed`.
 
-    For a draft alone: the result of a row depends on how many share its pass.
+    For a draft alone: the result of a row depends on its company.
     """
+    return _attempt(model, _quick, _quick)
 
-    def by_rows(linear: Linear) -> Product:
-        return ByRows(Int4Linear.of(linear), PackedLinear.of(linear), _FEW)
 
-    quick = _attempt(model, by_rows, IntegerLinear.of)
-    return packed(model) if quick is model else quick
+def _quick(linear: Linear) -> Product:
+    """The quickest of the products that go with the shape, the processor and this torch."""
+    most: int = _FEW
+    wide: Product = PackedLinear.of(linear)
+    if len(linear.weight) > _MANY:
+        most, wide = _FEW_OF_MANY, _where_possible(DynamicLinear.of, linear, wide)
+    narrow = _where_possible(Int4Linear.of, linear, wide)
+    return wide if narrow is wide else ByRows(narrow, wide, most)
+
+
+def _where_possible(make: Make, linear: Linear, other: Product) -> Product:
+    try:
+        return make(linear)
+    except (RuntimeError, ValueError):  # the kernel does not take it, or there is none
+        return other
 
 
 def in_integers(model: Transformer, bits: int) -> Transformer:

@@ -6,7 +6,7 @@ At one row a layer is some forty small operations, and half of their time is Pyt
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -15,14 +15,14 @@ from torch import Tensor
 
 from ssd.cost import one_pass
 from ssd.exact import Numerics
-from ssd.models.attention import Attention, Frame, tensors_in
+from ssd.models.attention import Attention, Frame, parts_of, tensors_in
 from ssd.models.integer import ByRows
-from ssd.models.layers import Layer
-from ssd.models.transformer import Transformer, through
+from ssd.models.transformer import Transformer, Weights
 
 _FEW_ROWS = 16  # a pass of more takes so long that the making of its views does not show
 
 Traces = dict[tuple[object, ...], Callable[..., Tensor]]
+Run = Callable[[Tensor, Tensor, Attention], Tensor]
 
 
 class TracedTransformer(Transformer):
@@ -54,42 +54,66 @@ class TracedTransformer(Transformer):
 
     def hidden(self, tokens: Tensor, positions: Tensor, attend: Attention) -> Tensor:
         """What the layers make of `W` rows, `[W, E]`; `attend` knows which of them are real."""
-        x = self.embedded(tokens, positions)
         # What Python decides on the way: a trace holds one of its answers.
-        is_few = tuple(len(x) <= most for most in self._turns)
+        is_few = tuple(len(tokens) <= most for most in self._turns)
         kind = (self.numerics.kind, attend.bias is None, is_few)
-        own = tuple(tensors_in((attend.windows, attend.bias, attend.rotation)))
-        tensors = (*own, *attend.frame.tensors)
+        own = tuple(tensors_in((attend.windows, attend.bias)))
+        tensors = (tokens, positions, *own, *attend.frame.tensors)
         if kind not in self._traces:
-            self._traces[kind] = _traced(self.weights.layers, attend, (x, *tensors))
-        return self._traces[kind](x, *tensors)
+            self._traces[kind] = _traced(_Layers(super().hidden, self.weights, attend), tensors)
+        return self._traces[kind](*tensors)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """The logits of rows that `hidden` gave, `[W, V]`."""
+        head = self.weights.head
+        kind = ("head", isinstance(head, ByRows) and len(hidden) <= head.most)
+        if kind not in self._traces:
+            self._traces[kind] = _traced(_Head(super().logits, self.weights), (hidden,))
+        return self._traces[kind](hidden)
 
 
-class _Layers(torch.nn.Module):
-    """The layers as a function of tensors alone: the input and those of a pass's attention."""
+class _Held(torch.nn.Module):
+    """A module that holds `weights`, for a trace of what computes with them."""
 
-    def __init__(self, layers: Sequence[Layer], attend: Attention) -> None:
+    def __init__(self, weights: Weights) -> None:
         super().__init__()
-        self._layers, self._attend = tuple(layers), attend
-        # Weights in oneDNN's own layout cannot be constants of a graph, but buffers of a module.
-        for number, weight in enumerate(tensors_in(self._layers)):
-            if weight.is_mkldnn:
-                self.register_buffer(f"weight_{number}", weight)
-
-    def forward(self, x: Tensor, *tensors: Tensor) -> Tensor:
-        """What the layers make of `x`."""
-        return through(self._layers, x, _with_tensors(self._attend, iter(tensors)))
+        # Weights in a library's own layout cannot be constants of a graph, but parts of a module.
+        for number, part in enumerate(parts_of(weights)):
+            if isinstance(part, Tensor) and part.is_mkldnn:
+                self.register_buffer(f"weight_{number}", part)
+            elif isinstance(part, torch.ScriptObject):
+                setattr(self, f"weight_{number}", part)
 
 
-def _traced(
-    layers: Sequence[Layer], attend: Attention, inputs: tuple[Tensor, ...]
-) -> Callable[..., Tensor]:
-    """The graph of `layers`, which runs once for it."""
+class _Layers(_Held):
+    """The layers as a function of tensors alone: ids, positions and those of the attention."""
+
+    def __init__(self, run: Run, weights: Weights, attend: Attention) -> None:
+        super().__init__(weights)
+        self._run, self._attend = run, attend
+
+    def forward(self, tokens: Tensor, positions: Tensor, *tensors: Tensor) -> Tensor:
+        """What the layers make of them."""
+        return self._run(tokens, positions, _with_tensors(self._attend, iter(tensors)))
+
+
+class _Head(_Held):
+    """What follows the layers."""
+
+    def __init__(self, run: Callable[[Tensor], Tensor], weights: Weights) -> None:
+        super().__init__(weights)
+        self._run = run
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """The logits."""
+        return self._run(hidden)
+
+
+def _traced(function: _Held, inputs: tuple[Tensor, ...]) -> Callable[..., Tensor]:
+    """The graph of `function`, which runs once for it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what a trace holds fixed, and of TorchScript's age
-        trace: Callable[..., Tensor] = torch.jit.trace(
-            _Layers(layers, attend), inputs, check_trace=False
-        )
+        trace: Callable[..., Tensor] = torch.jit.trace(function, inputs, check_trace=False)
     return trace
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -121,40 +120,46 @@ class Transformer:
         positions = padded(rows.positions, width).to(device)
         cache.reserve(rows.first + num_rows)
         windows = cache.windows(rows.first, num_rows)
-        attend = self.attention(windows, self._bias(rows), positions[:num_rows], width)
+        attend = self.attention(windows, self._bias(rows), num_rows, width)
         x = self.hidden(tokens, positions, attend)
         if num_logits < num_rows:
-            x = x[num_rows - num_logits : num_rows]
-        return self._logits(x)[:num_logits]
+            asked = x[num_rows - num_logits : num_rows]
+            x = padded(asked, self.numerics.width(num_logits)) if num_logits else asked
+        return self.logits(x)[:num_logits]
 
     def hidden(self, tokens: Tensor, positions: Tensor, attend: Attention) -> Tensor:
         """What the layers make of `W` rows, `[W, E]`; `attend` knows which of them are real."""
-        return through(self.weights.layers, self.embedded(tokens, positions), attend)
-
-    def embedded(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """What the first layer is given, `[W, E]`."""
         x = F.embedding(tokens, self.weights.embedding)
         if self.weights.positions is not None:
             x = x + F.embedding(positions, self.weights.positions)
+        rotation = None if self._rotation is None else self._rotation.index_select(0, positions)
+        for layer, window in zip(self.weights.layers, attend.windows.layers(), strict=True):
+            gathered = attend(window, layer.qkv(layer.attention_norm(x)), rotation)
+            x = x + layer.output(gathered)
+            x = x + layer.mlp(layer.mlp_norm(x))
         return x
 
-    def attention(
-        self, windows: AllSlots, bias: Tensor | None, positions: Tensor, width: int
-    ) -> Attention:
-        """The attention of a pass of `width` rows, the first T of them at `positions`, `[T]`.
+    def logits(self, hidden: Tensor) -> Tensor:
+        """The logits of rows that `hidden` gave, `[W, V]`."""
+        return self.weights.head(self.weights.norm(hidden))
 
-        `bias`: `[G * T, S]`, 0 or -inf, None where all rows see all slots.
+    def attention(
+        self, windows: AllSlots, bias: Tensor | None, num_rows: int, width: int
+    ) -> Attention:
+        """The attention of a pass of `width` rows, the first `num_rows` of them real.
+
+        `bias`: `[G * num_rows, S]`, 0 or -inf, None where all rows see all slots.
         """
-        rotation = None if self._rotation is None else self._rotation[positions].unsqueeze(1)
-        return Attention(self.numerics, windows, bias, rotation, self.frame(len(positions), width))
+        return Attention(self.numerics, windows, bias, self.frame(num_rows, width))
 
     def frame(self, num_rows: int, width: int) -> Frame:
         """What attention computes in, of `width` rows of which `num_rows` are real."""
         a, embedding = self.architecture, self.weights.embedding
         num_heads = a.num_heads + 2 * a.num_kv_heads
         rows = torch.empty(width, num_heads * a.head_size, device=embedding.device)
-        heads = rows[:num_rows].view(num_rows, num_heads, a.head_size)
-        asked, keys, values = heads.split((a.num_heads, a.num_kv_heads, a.num_kv_heads), dim=1)
+        heads = rows.view(width, num_heads, a.head_size)
+        parts = (a.num_heads, a.num_kv_heads, a.num_kv_heads)
+        asked, keys, values = heads[:num_rows].split(parts, dim=1)
         # Query rows of the heads that share keys lie together, [Hkv, G, T, D].
         by_row = (num_rows, a.num_kv_heads, a.group, a.head_size)
         grouped = asked.view(by_row).permute(1, 2, 0, 3)
@@ -174,38 +179,26 @@ class Transformer:
             grouped_out=out[:num_rows].view(by_row).permute(1, 2, 0, 3),
         )
 
-    def _logits(self, hidden: Tensor) -> Tensor:
-        width = self.numerics.width(len(hidden)) if len(hidden) else 0
-        return self.weights.head(self.weights.norm(padded(hidden, width)))
-
     def _bias(self, rows: Pass) -> Tensor | None:
-        """0 where a row sees a slot, -inf elsewhere, `[G * T, S]`; None where all see all."""
-        if bool(rows.mask.all()):
+        """0 where a row sees a slot, -inf elsewhere, `[G * T, S]`; None for a row of its own."""
+        num_rows, num_new = rows.mask.shape
+        if num_rows == num_new == 1:  # else to look costs as much as a bias of zeros
             return None
         embedding, group = self.weights.embedding, self.architecture.group
-        num_rows, num_new = rows.mask.shape
         dtype = self.numerics.attention_dtype(embedding.dtype)
         bias = torch.zeros(group, num_rows, rows.prefix + num_new, dtype=dtype)
-        bias[:, :, rows.prefix :].masked_fill_(~rows.mask, float("-inf"))
-        return bias.flatten(0, 1).to(embedding.device)
-
-
-def through(layers: Sequence[Layer], x: Tensor, attend: Attention) -> Tensor:
-    """What `layers` make of `x`, `[W, E]`."""
-    for layer, window in zip(layers, attend.windows.layers(), strict=True):
-        x = x + layer.output(attend(window, layer.qkv(layer.attention_norm(x))))
-        x = x + layer.mlp(layer.mlp_norm(x))
-    return x
+        bias.narrow(2, rows.prefix, num_new).masked_fill_(~rows.mask, float("-inf"))
+        return bias.view(group * num_rows, -1).to(embedding.device)
 
 
 def rotation_table(architecture: Architecture, device: torch.device) -> Tensor | None:
-    """e^(i position theta), `[context, D / 2]` complex64 (arXiv 2104.09864); None if learned."""
+    """e^(i position theta), `[context, 1, D / 2]` complex64 (arXiv 2104.09864); None if learned."""
     if architecture.rotary_base is None:
         return None
     exponents = torch.arange(0, architecture.head_size, 2, dtype=torch.int64).float()
     frequencies = 1.0 / architecture.rotary_base ** (exponents / architecture.head_size)
     angles = torch.outer(torch.arange(architecture.context_length).float(), frequencies)
-    return torch.polar(torch.ones_like(angles), angles).to(device)
+    return torch.polar(torch.ones_like(angles), angles).unsqueeze(1).to(device)
 
 
 def padded(x: Tensor, width: int) -> Tensor:

@@ -121,6 +121,12 @@ def _calibrate(command: argparse.ArgumentParser) -> None:
     command.add_argument("--documents", type=_whole, default=60)
 
 
+def _quantise(command: argparse.ArgumentParser) -> None:
+    _corpus_in(command)
+    command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder, rewritten")
+    command.add_argument("--documents", type=_whole, default=300)
+
+
 def _measure(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, default=ASSETS, help="the draft's folder")
     command.add_argument("--model-dir", type=Path, metavar="DIR", help="the target's folder")
@@ -160,6 +166,7 @@ _COMMANDS: dict[str, tuple[Add, Callable[[argparse.Namespace], int]]] = {
     "draft": (_draft, steps.draft),
     "ngram": (_ngram, steps.ngram),
     "calibrate": (_calibrate, steps.calibrate),
+    "quantise": (_quantise, steps.quantise),
     "measure": (_measure, steps.measure),
     "head": (_head, steps.head),
     "export": (_export, steps.export),

@@ -82,7 +82,7 @@ class Rows:
         turned = heads[:, :num_turned]
         if self._rotation is not None:
             wide = turned.to(torch.float32, copy=True)
-            paired(wide).mul_(self._rotation[positions].unsqueeze(1))
+            paired(wide).mul_(self._rotation[positions])
             turned = wide.to(x.dtype)
         keys, values = self._keys[number], self._values[number]
         at = torch.arange(num_rows, device=x.device)

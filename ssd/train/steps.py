@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from ssd.commands import EXIT_OK, progress_line
 from ssd.models.assets import read_draft, update_card, write_katz
@@ -24,6 +25,7 @@ from ssd.train import export as exports
 from ssd.train import head as heads
 from ssd.train import measure as figures
 from ssd.train import ngram as ngrams
+from ssd.train import quantise as rounding
 from ssd.train import teach as lessons
 from ssd.train.answers import AnswerSettings, Cycle, Prompts, Writer, write_answers
 from ssd.train.body import Material
@@ -156,6 +158,15 @@ def calibrate(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def quantise(args: argparse.Namespace) -> int:
+    """round a draft's weights to 4 bits by what it reads, so that its guesses stay"""
+    documents = list(Corpus.load(args.corpus).split()[0].documents())
+    few = documents[:: max(1, len(documents) // args.documents)]
+    target, head = _target_and_head(args)
+    rounding.quantise(args.out, target, head, few, _say)
+    return EXIT_OK
+
+
 def measure(args: argparse.Namespace) -> int:
     """measure the draft through the engine: agreement, cost of a pass, time of the N-gram"""
     from ssd.models.load import Options, load_pair
@@ -224,9 +235,14 @@ def card(args: argparse.Namespace) -> int:
 
 def _models(args: argparse.Namespace) -> tuple[Transformer, Transformer]:
     """The target, and the draft in the folder of the options."""
-    folder = target_folder(args.target, progress_line())
-    target, head = target_model(folder), read_checkpoint(folder).tensors.get("lm_head.weight")
+    target, head = _target_and_head(args)
     return target, read_draft(args.out, target, head)[0]
+
+
+def _target_and_head(args: argparse.Namespace) -> tuple[Transformer, Tensor | None]:
+    """The target, and its head where that is not the embedding."""
+    folder = target_folder(args.target, progress_line())
+    return target_model(folder), read_checkpoint(folder).tensors.get("lm_head.weight")
 
 
 def _say(line: str) -> None:
