@@ -6,19 +6,21 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import torch
 
 from ssd.meter import Meter
 from ssd.model import LanguageModel, Pass
 
-WIDTHS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 48, 64)
 _CONTEXT = 256
-PATIENCE = 4
+PATIENCE = 6
 _MOST_ROUNDS = 40
 _DRIFT = 1.25
 _DISTURBED = 1.1
 _CLEAR = 0.98
+_MOVED = 0.02
 
 
 @dataclass(frozen=True)
@@ -72,29 +74,31 @@ def measure(
 ) -> PassCosts:
     """The pass times of `model` behind a context of 256 tokens.
 
-    Each is the shortest of several, taken in turn over the widths until `patience` rounds in a row
-    shortened none, so that other work on the machine disturbs little. `clock` is a meter's: it
-    waits for the device. `before` runs ahead of each pass: in a round the target's pass has driven
-    a draft's weights out of the caches.
+    Each is the median of several, taken in turn over the widths until for `patience` rounds in a
+    row none has moved, so that other work on the machine disturbs little and all alike. The
+    shortest would flatter the wide passes, whose times vary more. `clock` is a meter's: it waits
+    for the device. `before` runs ahead of each pass: in a round the target's pass has driven a
+    draft's weights out of the caches.
     """
     cache = model.new_cache()
-    widths = [width for width in widths if width <= model.max_width]
-    shortest = dict.fromkeys(widths, math.inf)
+    taken: dict[int, list[float]] = {width: [] for width in widths if width <= model.max_width}
+    medians = dict.fromkeys(taken, math.inf)
     in_vain = 0
     for number in range(_MOST_ROUNDS):
-        known = dict(shortest)
-        for width in widths:
+        for width, seconds in taken.items():
             rows = _alone(model, width)
             before()
             start = clock()
             model.forward(rows, cache, width)
             if number:  # the first one warms up
-                shortest[width] = min(shortest[width], clock() - start)
-        is_news = any(shortest[width] < _CLEAR * known[width] for width in widths)
-        in_vain = 0 if is_news or not number else in_vain + 1
+                seconds.append(clock() - start)
+        if number:
+            known, medians = medians, {width: median(seconds) for width, seconds in taken.items()}
+            has_moved = any(abs(medians[w] / known[w] - 1) > _MOVED for w in taken)
+            in_vain = 0 if has_moved else in_vain + 1
         if in_vain == patience:
             break
-    return PassCosts(tuple(widths), tuple(shortest.values()))
+    return PassCosts(tuple(medians), tuple(medians.values()))
 
 
 def one_pass(model: LanguageModel) -> Callable[[], object]:

@@ -45,9 +45,9 @@ class Timed:
 
 
 def test_measuring_sees_through_disturbances() -> None:
-    """The shortest of several passes, at the widths that the model can take."""
+    """Every third pass is; at the widths that the model can take."""
     model = Timed()
-    costs = measure(model, lambda: model.now)
+    costs = measure(model, lambda: model.now, (1, 2, 4, 6, 8, 12, 16, 24))
     assert costs.widths == (1, 2, 4, 6, 8, 12, 16)
     assert costs.seconds == (5, 7, 11, 15, 19, 27, 35)
 
@@ -64,20 +64,21 @@ def test_what_runs_before_a_pass_is_not_timed() -> None:
     assert costs.seconds == (5, 11) and len(ran) % 2 == 0
 
 
-def test_measuring_goes_on_while_passes_get_shorter() -> None:
-    """Three slow rounds, and then as many as its patience that bring nothing new."""
+def test_measuring_goes_on_until_times_have_settled() -> None:
+    """After two slow rounds as many quick ones as it takes to outweigh them, and its patience."""
     model = Timed()
     rounds: list[float] = []
 
     def before() -> None:
         rounds.append(model.now)
-        model.calls = 0  # not disturbed but at the beginning
+        model.calls = 0  # not disturbed
 
     def clock() -> float:
         return model.now * (3 if len(rounds) < 4 else 1)
 
-    costs = measure(model, clock, (1,), 2, before)
-    assert costs.seconds == (5,) and len(rounds) == 6
+    costs = measure(model, clock, (1,), 3, before)
+    # The first is not counted. Medians: 15, 15, 15, 10, 5, 5, 5, 5.
+    assert costs.seconds == (5,) and len(rounds) == 9
 
 
 @pytest.mark.parametrize(

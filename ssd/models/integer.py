@@ -81,7 +81,7 @@ def restored(codes: Tensor, scales: Tensor) -> Tensor:
 
 
 def in_bytes(codes: Tensor) -> Tensor:
-    """Codes 0 to 15, `[out, in]`, two in a byte, `[out, in / 2]` uint8: the first has the low bits."""
+    """Codes 0 to 15, `[out, in]`, by two in a byte, the first in its low bits, `[out, in / 2]`."""
     return (codes[:, ::2] + 16 * codes[:, 1::2]).to(torch.uint8)
 
 
