@@ -14,7 +14,7 @@ RUN = {
 CARD = {
     "num_layers": 4, "width": 576, "context_length": 8192, "vocab_size": 49152, "hope": 0.55,
     "training": {**RUN, "start": {**RUN, "corpus": "beef"}, "answer_ids": 99},
-    "ngram": {"temperature": 1.5},
+    "ngram": {"temperature": 1.5}, "quantised": {"bits": 4, "documents": 17},
     "recipes": [{"recipe": "T = 2", "draft1": 0.3456}],
     "figures": {"HumanEval": {"steady_top1": 0.6789}},
     "calibration": [{"temperature": 0.0, "edges": [0.5], "chances": [[0.125, 0.875]]}],
@@ -29,7 +29,7 @@ def test_the_page_has_every_figure() -> None:
     for words in (
         "| lr | 0.125 |", "| held out: top1 | 0.4321 |", "| answer_ids | 77 |", "Apache-2.0",
         "| temperature | 1.5 |", "| HumanEval steady top1 | 0.6789 |", "| 0.5 to 1 | 0.875 |",
-        "| old | 61.5 |", "Measured so.",
+        "| old | 61.5 |", "Measured so.", "| bits of a weight | 4, rounded by GPTQ on 17 documents",
         "| T = 2 | 0.3456 |",
     ):  # fmt: skip
         assert words in text, words

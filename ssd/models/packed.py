@@ -97,7 +97,11 @@ def _quick(linear: Linear) -> Product:
 def _where_possible(make: Make, linear: Linear, other: Product) -> Product:
     try:
         return make(linear)
-    except (RuntimeError, ValueError):  # the kernel does not take it, or there is none
+    except (
+        RuntimeError,
+        AttributeError,
+        ValueError,
+    ):  # it does not fit, or torch has no such thing
         return other
 
 

@@ -19,8 +19,10 @@ the draft will say. This page is made from `draft.json` by `python -m ssd.train 
 
 * Licence: Apache-2.0. Derived from SmolLM2-135M-Instruct (Apache-2.0, Hugging Face TB), whose
   embedding the draft borrows and whose text it learned from.
-* `draft-*.safetensors`: the draft's blocks and last norm in bfloat16, and `head_ids`, the ids that
-  it may propose. Embedding and head are rows of the target's and not stored.
+* `draft-*.safetensors`: the draft's blocks, its last norm and `head_ids`, the ids that it may
+  propose. A weight in 4 bits is two tensors, `.codes`, two in a byte, and `.scales`, a scale and an
+  offset for each 32 of a row (`ssd/models/integer.py`); the rest is bfloat16. The embedding is the
+  target's and not stored, nor is the head where it is not in 4 bits: rows of the target's head.
 * `katz.npz`: `keys`, `tokens`, `probabilities` (see `ssd/ngram.py`).
 * `draft.json`: all settings and figures, and the calibration (see `ssd/models/assets.py`).
 * Nothing was trained, calibrated or tuned on HumanEval or on the suites of this repository.
@@ -65,6 +67,10 @@ def _shape(card: Mapping[str, Any]) -> str:
         rows.insert(
             4, ("ids that it may propose", f"{card['head']['ids']} of {card['head']['of']}")
         )
+    if "quantised" in card:
+        found = card["quantised"]
+        words = f"{found['bits']}, rounded by GPTQ on {found['documents']} documents of the corpus"
+        rows.insert(-2, ("bits of a weight", words))
     return _section("The draft", _table(("", ""), rows))
 
 

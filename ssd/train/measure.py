@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ssd.cost import measure, one_pass
+from ssd.exact import Numerics
 from ssd.model import LanguageModel
 from ssd.models.transformer import Transformer
 from ssd.ngram import KatzTable, NGram
@@ -22,6 +23,7 @@ from ssd.train.entries import each_entry
 
 _LOOPING = 0.5  # share of distinct 4-grams below which an answer goes round in circles
 _GRAM = 4
+_FEW_ROWS = 4
 _CODE = ("def ", "import ", "```", "#include", "function ", "public class", "SELECT ")
 
 
@@ -83,10 +85,14 @@ def is_code(text: str) -> bool:
 
 
 def agreement(draft: Transformer, answers: Sequence[Document]) -> Agreement:
-    """The draft teacher-forced on greedy `answers` of the target."""
+    """The draft teacher-forced on greedy `answers` of the target, a few rows a pass as in decoding.
+
+    What its rows say may depend on how many share a pass.
+    """
+    narrow = draft.with_numerics(Numerics(draft.numerics.kind, (_FEW_ROWS,)))
     hits: list[tuple[bool, int, int, int]] = []
     for ids, num_prompt in answers:
-        rows = document_rows(draft, ids)[num_prompt - 1 : -1]
+        rows = document_rows(narrow, ids)[num_prompt - 1 : -1]
         guessed = draft.ids_of(rows.float().topk(min(4, rows.shape[1])).indices)
         right = guessed.numpy() == np.asarray(ids[num_prompt:])[:, None]
         count = len(ids) - num_prompt
