@@ -97,11 +97,7 @@ def _quick(linear: Linear) -> Product:
 def _where_possible(make: Make, linear: Linear, other: Product) -> Product:
     try:
         return make(linear)
-    except (
-        RuntimeError,
-        AttributeError,
-        ValueError,
-    ):  # it does not fit, or torch has no such thing
+    except (RuntimeError, AttributeError, ValueError):  # it does not fit, or there is none
         return other
 
 
