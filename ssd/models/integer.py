@@ -113,12 +113,20 @@ class Int8Linear:
         return self.codes.numel() + 2 * len(self.scales)
 
 
-@cache
-def _integer_product() -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
-    """The product of codes in a form that a trace can hold.
+def scripted(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`function` in TorchScript, which a trace can hold where Python's own call has no place in it.
 
-    Raises RuntimeError where torch lacks it.
+    Raises RuntimeError where torch lacks an operation of its.
     """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of TorchScript's age
+        made: Callable[..., Tensor] = torch.jit.script(function)
+    return made
+
+
+@cache
+def _integer_product() -> Callable[..., Tensor]:
+    """The product of codes, `packed` with `scales` and `zeros`, for `IntegerLinear`."""
 
     def product(codes: Tensor, packed: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
         scalars: list[int | float | complex | None] = []
@@ -127,10 +135,7 @@ def _integer_product() -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
             1.0, 0, torch.float32, "none", scalars, "",
         )  # fmt: skip
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of TorchScript's age
-        made: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = torch.jit.script(product)
-    return made
+    return scripted(product)
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ class IntegerLinear:
     zeros: Tensor
     num_bytes: int
     sample: Tensor
-    product: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+    product: Callable[..., Tensor]
 
     @classmethod
     def of(cls, linear: Linear) -> IntegerLinear:

@@ -39,6 +39,12 @@ class Linear:
         return self.weight.numel() * self.weight.element_size()
 
 
+def as_linear(product: Product) -> Linear:
+    """`product`, which is still as it was read."""
+    assert isinstance(product, Linear), "made already"
+    return product
+
+
 @dataclass(frozen=True)
 class RMSNorm:
     """x / sqrt(mean(x^2) + epsilon) * weight in float32, rounded once (arXiv 1910.07467)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,8 +9,15 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ssd.models.integer import ByRows, DynamicLinear, Int4Linear, Int8Linear, IntegerLinear
-from ssd.models.layers import GELU, Layer, Linear, Norm, Product, RMSNorm, SwiGLU
+from ssd.models.integer import (
+    ByRows,
+    DynamicLinear,
+    Int4Linear,
+    Int8Linear,
+    IntegerLinear,
+    scripted,
+)
+from ssd.models.layers import GELU, Layer, Linear, Norm, Product, RMSNorm, SwiGLU, as_linear
 from ssd.models.transformer import Transformer, Weights
 
 _ROWS = 16  # the number of rows that the layout is chosen for
@@ -24,7 +30,7 @@ Make = Callable[[Linear], Product]
 
 
 @cache
-def _packed_product() -> Callable[[Tensor, Tensor, Tensor | None], Tensor]:
+def _packed_product() -> Callable[..., Tensor]:
     """The product in a form that a trace can hold. Raises RuntimeError where torch lacks it."""
 
     def product(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
@@ -33,10 +39,7 @@ def _packed_product() -> Callable[[Tensor, Tensor, Tensor | None], Tensor]:
             x, packed, bias, "none", scalars, ""
         )
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of TorchScript's age
-        made: Callable[[Tensor, Tensor, Tensor | None], Tensor] = torch.jit.script(product)
-    return made
+    return scripted(product)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class PackedLinear:
     bias: Tensor | None
     num_bytes: int
     sample: Tensor
-    product: Callable[[Tensor, Tensor, Tensor | None], Tensor]
+    product: Callable[..., Tensor]
 
     @classmethod
     def of(cls, linear: Linear) -> PackedLinear:
@@ -86,19 +89,19 @@ def quickened(model: Transformer) -> Transformer:
 
 def _quick(linear: Linear) -> Product:
     """The quickest of the products that go with the shape, the processor and this torch."""
-    most: int = _FEW
-    wide: Product = PackedLinear.of(linear)
-    if len(linear.weight) > _MANY:
-        most, wide = _FEW_OF_MANY, _where_possible(DynamicLinear.of, linear, wide)
-    narrow = _where_possible(Int4Linear.of, linear, wide)
-    return wide if narrow is wide else ByRows(narrow, wide, most)
+    is_large = len(linear.weight) > _MANY
+    wide = _where_possible(DynamicLinear.of, linear) if is_large else None
+    if wide is None:
+        wide = PackedLinear.of(linear)
+    narrow = _where_possible(Int4Linear.of, linear)
+    return wide if narrow is None else ByRows(narrow, wide, _FEW_OF_MANY if is_large else _FEW)
 
 
-def _where_possible(make: Make, linear: Linear, other: Product) -> Product:
+def _where_possible(make: Make, linear: Linear) -> Product | None:
     try:
         return make(linear)
     except (RuntimeError, AttributeError, ValueError):  # it does not fit, or there is none
-        return other
+        return None
 
 
 def in_integers(model: Transformer, bits: int) -> Transformer:
@@ -156,17 +159,12 @@ def _remade(weights: Weights, layer: Make, head: Make) -> Weights:
 
     def block(old: Layer) -> Layer:
         mlp = old.mlp
-        qkv, output = layer(_linear(old.qkv)), layer(_linear(old.output))
+        qkv, output = layer(as_linear(old.qkv)), layer(as_linear(old.output))
         if isinstance(mlp, SwiGLU):
-            small: SwiGLU | GELU = SwiGLU(layer(_linear(mlp.gate_up)), layer(_linear(mlp.down)))
+            small: SwiGLU | GELU = SwiGLU(layer(as_linear(mlp.gate_up)), layer(as_linear(mlp.down)))
         else:
-            small = GELU(layer(_linear(mlp.up)), layer(_linear(mlp.down)))
+            small = GELU(layer(as_linear(mlp.up)), layer(as_linear(mlp.down)))
         return replace(old, qkv=qkv, output=output, mlp=small)
 
     blocks = tuple(block(old) for old in weights.layers)
-    return replace(weights, layers=blocks, head=head(_linear(weights.head)))
-
-
-def _linear(product: Product) -> Linear:
-    assert isinstance(product, Linear), "made already"
-    return product
+    return replace(weights, layers=blocks, head=head(as_linear(weights.head)))

@@ -24,7 +24,7 @@ from ssd.models.assets import (
     write_draft,
 )
 from ssd.models.integer import GROUP, LEVELS, bf16_scales, grid
-from ssd.models.layers import Linear, Product, SwiGLU
+from ssd.models.layers import Linear, Product, SwiGLU, as_linear
 from ssd.models.transformer import Transformer, Weights
 from ssd.train.calibrate import Document, document_rows
 
@@ -53,9 +53,9 @@ class Watched:
     @classmethod
     def of(cls, product: Product) -> Watched:
         """The same product, which has read nothing yet."""
-        assert isinstance(product, Linear), "made already"
-        width = product.weight.shape[1]
-        return cls(product, torch.zeros(width, width, device=product.weight.device))
+        linear = as_linear(product)
+        width = linear.weight.shape[1]
+        return cls(linear, torch.zeros(width, width, device=linear.weight.device))
 
     def __call__(self, x: Tensor) -> Tensor:
         wide = x.float()
