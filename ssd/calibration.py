@@ -1,14 +1,18 @@
-"""From what a draft says of its guesses to how often they are right, measured on held-out text."""
+"""From what a draft and an N-gram say of guesses to how often they are right, on held-out text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_LEAST_GUMBEL, _MOST_GUMBEL, _PER_UNIT = -4, 14, 16  # noise in cells of a sixteenth
 
 
 @dataclass(frozen=True)
@@ -45,33 +49,88 @@ class CalibrationTable:
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """From a draft's shares to chances: `calibration` in the card of a draft.
+class NGramTable:
+    """What the chance that the N-gram gives to an id is worth at one temperature, not greedy.
 
-    In JSON a list of `{"temperature": 0.0, "edges": [...], "chances": [[...], ...]}`. Measured on
-    text held out, teacher-forced. There is no table by depth: given that a path has settled, the
-    next place is one like any other, so the chance of a path is the product along it.
+    An N-gram gives the same chance at places that only look alike to it: at some the target is sure
+    of the id, at others it is sure of another. `laws[b]`: the target's own chances of the ids whose
+    chance lay in bucket `b` (`edges` as in `CalibrationTable`), as quantiles of equal weight.
+    """
+
+    temperature: float
+    edges: tuple[float, ...]
+    laws: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if len(self.laws) != len(self.edges) + 1 or not all(self.laws):
+            raise ValueError(
+                f"an N-gram's calibration must have {len(self.edges) + 1} laws, got "
+                f"{[len(law) for law in self.laws]}"
+            )
+
+    @cached_property
+    def _cells(self) -> list[list[float]]:
+        """The chance to win by bucket and cell of the noise."""
+        count = (_MOST_GUMBEL - _LEAST_GUMBEL) * _PER_UNIT
+        gumbels = _LEAST_GUMBEL + (np.arange(count) + 0.5) / _PER_UNIT
+        uniforms = np.exp(-np.exp(-gumbels)).tolist()
+        return [
+            [sum(wins(chance, each) for chance in law) / len(law) for each in uniforms]
+            for law in self.laws
+        ]
+
+    def given(self, chance: float, uniform: float) -> float:
+        """The chance that an id is the target's, the N-gram giving it `chance`, its noise known."""
+        gumbel = -math.log(-math.log(uniform))
+        row = self._cells[bisect_right(self.edges, chance)]
+        cell = int((gumbel - _LEAST_GUMBEL) * _PER_UNIT)
+        return row[min(max(cell, 0), len(row) - 1)]
+
+
+def wins(chance: float, uniform: float) -> float:
+    """P(the target, which gives an id `chance`, settles on it), the id's noise known.
+
+    Of the other ids only their mass 1 - p is known; the best of them, perturbed, is a Gumbel
+    variable around log(1 - p). So P(log p + g beats it) = exp(-(1 - p) / p * exp(-g)), which is
+    u^((1 - p) / p) for g = -log(-log u).
+    """
+    return 0.0 if chance <= 0 else uniform ** ((1 - chance) / chance)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """From a draft's shares, and an N-gram's chances under noise, to chances.
+
+    `tables`, `ngram`: in the card of a draft `calibration`, a list of `{"temperature": 0.0,
+    "edges": [...], "chances": [[...], ...]}`, and `ngram_calibration`, one with `laws` for
+    `chances`. Measured on text held out, teacher-forced. There is no table by depth: given that a
+    path has settled, the next place is one like any other, so the chance of a path is the product
+    along it.
     """
 
     tables: tuple[CalibrationTable, ...] = ()
+    ngram: tuple[NGramTable, ...] = ()
 
     @classmethod
     def of(cls, card: Mapping[str, Any]) -> Calibration:
         """The calibration of a card; without tables where it has none."""
         return cls(
             tuple(
-                CalibrationTable(
-                    entry["temperature"],
-                    tuple(entry["edges"]),
-                    tuple(tuple(row) for row in entry["chances"]),
-                )
-                for entry in card.get("calibration", ())
-            )
+                CalibrationTable(each["temperature"], tuple(each["edges"]), _rows(each["chances"]))
+                for each in card.get("calibration", ())
+            ),
+            tuple(
+                NGramTable(each["temperature"], tuple(each["edges"]), _rows(each["laws"]))
+                for each in card.get("ngram_calibration", ())
+            ),
         )
 
-    def as_json(self) -> list[dict[str, Any]]:
+    def as_json(self) -> dict[str, list[dict[str, Any]]]:
         """What a card holds."""
-        return [asdict(table) for table in self.tables]
+        return {
+            "calibration": [asdict(table) for table in self.tables],
+            "ngram_calibration": [asdict(table) for table in self.ngram],
+        }
 
     def chances(self, temperature: float, shares: NDArray[np.floating]) -> NDArray[np.floating]:
         """The chance that each guess is right, in the shape of `shares`, `[..., K]` best first.
@@ -84,6 +143,20 @@ class Calibration:
         if not tables:
             return shares
         return min(tables, key=lambda table: abs(table.temperature - temperature)).of(shares)
+
+    def given_noise(self, temperature: float, chance: float, uniform: float) -> float:
+        """The chance that an id settles to which the N-gram gives `chance`, its noise known.
+
+        The table of the nearest temperature speaks; without one the N-gram is taken at its word.
+        """
+        if not self.ngram:
+            return wins(chance, uniform)
+        table = min(self.ngram, key=lambda table: abs(table.temperature - temperature))
+        return table.given(chance, uniform)
+
+
+def _rows(values: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in values)
 
 
 UNCALIBRATED = Calibration()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -39,6 +39,11 @@ class PassCosts:
             if self.seconds[number] * _CLEAR > min(self.seconds[number + 1 :], default=math.inf)
         )
 
+    def ends(self, low: int, high: int) -> list[int]:
+        """The widths from `low` to `high` between which the seconds lie on one line."""
+        between = self.widths[bisect_right(self.widths, low) : bisect_left(self.widths, high)]
+        return sorted({low, *between, high}) if low <= high else []
+
     def at(self, width: int) -> float:
         """Seconds of a pass of `width` rows: between two measured widths, on the line."""
         index = bisect_left(self.widths, width)
@@ -52,17 +57,25 @@ class PassCosts:
 
 
 @dataclass(frozen=True)
+class Hope:
+    """How often a first guess of the draft is right, greedy and when sampling."""
+
+    greedy: float
+    noisy: float
+
+
+@dataclass(frozen=True)
 class Pricing:
     """What guessing is weighed against: the pass costs of the target and of the draft.
 
-    `hope`, `noisy_hope`: how often a first guess of the draft is right, greedy and when sampling:
-    what a further draft pass may bring.
+    What a further draft pass may bring: `alone`, and `helped` where the N-gram guesses too. What
+    the N-gram leaves is harder.
     """
 
     target: PassCosts
     draft: PassCosts
-    hope: float
-    noisy_hope: float
+    alone: Hope
+    helped: Hope
 
 
 def measure(

@@ -18,10 +18,10 @@ from ssd.grow import (
     Guesses,
     Limits,
     Path,
-    Price,
+    Priced,
     as_tree,
-    best_size,
     grow,
+    grow_priced,
 )
 from ssd.guesses import RowReader, merged
 from ssd.meter import Meter
@@ -174,13 +174,13 @@ class _Growth:
         """The final tree: draft passes until no unread row could matter or is worth a pass."""
         pricing = self._stage.policy.pricing
         while True:
-            candidates = grow(self._guesses, self._limits)
             if pricing is None:
+                candidates = grow(self._guesses, self._limits)
                 rows = self._with_foresight(self._unread(candidates))
             else:
-                price = best_size(candidates, pricing.target.at, self._spent_s)
-                candidates = candidates[: price.num_nodes]
-                rows = self._worth_a_pass(candidates, price, pricing)
+                priced = grow_priced(self._guesses, self._limits, pricing.target, self._spent_s)
+                candidates = priced.candidates
+                rows = self._worth_a_pass(priced, pricing)
             if not rows:
                 return candidates
             self._read(rows)
@@ -201,20 +201,21 @@ class _Growth:
             if path not in self._drafted and len(path) < self._limits.max_depth
         }
 
-    def _worth_a_pass(self, kept: list[Candidate], price: Price, pricing: Pricing) -> list[Path]:
+    def _worth_a_pass(self, priced: Priced, pricing: Pricing) -> list[Path]:
         """The likeliest unread paths, as many as one pass should read for the most gain, or none.
 
         A row gains what a first guess of the draft may bring where the N-gram has not spoken.
         """
-        hope = pricing.hope if self._request.sampling.is_greedy else pricing.noisy_hope
-        chances = self._unread_chances(kept)
+        hopes = pricing.helped if self._stage.policy.is_merged else pricing.alone
+        hope = hopes.greedy if self._request.sampling.is_greedy else hopes.noisy
+        chances = self._unread_chances(priced.candidates)
         unread = sorted(chances, key=lambda path: -chances[path])
         gain = most = 0.0
         num_worth, waiting = 0, self._stage.num_pending
         for number, path in enumerate(unread, start=1):
-            foreseen = sum(guess.probability for guess in self._foreseen.get(path, ()))
+            foreseen = sum(guess.probability for guess in self._foreseen_after(path))
             gain += chances[path] * hope * max(0.0, 1.0 - foreseen)
-            net = gain - price.tokens_per_second * pricing.draft.at(number + waiting)
+            net = gain - priced.tokens_per_second * pricing.draft.at(number + waiting)
             if net > most:
                 most, num_worth = net, number
         return sorted(unread[:num_worth], key=len)
@@ -253,14 +254,13 @@ class _Growth:
 
     def _guesses(self, path: Path) -> list[Guess]:
         if path not in self._known:
-            drafted = self._drafted.get(path)
-            if self._stage.policy.is_merged:
-                self._known[path] = merged(drafted, self._ngram_guesses(path))
-            else:
-                self._known[path] = drafted or []
+            self._known[path] = merged(self._drafted.get(path), self._foreseen_after(path))
         return self._known[path]
 
-    def _ngram_guesses(self, path: Path) -> list[Guess]:
+    def _foreseen_after(self, path: Path) -> list[Guess]:
+        """The N-gram's guesses, where they are merged."""
+        if not self._stage.policy.is_merged:
+            return []
         if path not in self._foreseen:
             assert self._stage.ngram is not None
             with self._stage.meter.time("ngram"):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ssd.cost import PassCosts
 from ssd.tree import NO_PARENT, Origin, TokenTree
 
 Path = tuple[int, ...]
 
 BEST_CHILD = 0.95  # no guess is surer than this, so a node's children are bounded by it
+_ROUNDING = 1 + 1e-9  # of sums of chances
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,11 @@ def grow(guesses: Guesses, limits: Limits) -> list[Candidate]:
     With true probabilities no tree of as many nodes settles more tokens (OPT-Tree, arXiv
     2406.17276). `guesses(path)` are the children to consider after `path`.
     """
-    grown: list[Candidate] = []
+    return list(_best_first(guesses, limits))
+
+
+def _best_first(guesses: Guesses, limits: Limits) -> Iterator[Candidate]:
+    """The paths one by one; the children of one are looked at when the next one is asked for."""
     heap: list[tuple[float, Path, int, Origin]] = []
 
     def consider(path: Path, number: int, probability: float) -> None:
@@ -64,11 +70,12 @@ def grow(guesses: Guesses, limits: Limits) -> list[Candidate]:
                     heapq.heappush(heap, (-chance, (*path, guess.token), number, guess.origin))
 
     consider((), NO_PARENT, 1.0)
-    while heap and len(grown) < limits.num_nodes:
+    for number in range(limits.num_nodes):
+        if not heap:
+            return
         chance, path, parent, origin = heapq.heappop(heap)
-        grown.append(Candidate(path, parent, -chance, origin))
-        consider(path, len(grown) - 1, -chance)
-    return grown
+        yield Candidate(path, parent, -chance, origin)
+        consider(path, number, -chance)
 
 
 def as_tree(root: int, candidates: Sequence[Candidate]) -> TokenTree:
@@ -81,26 +88,35 @@ def as_tree(root: int, candidates: Sequence[Candidate]) -> TokenTree:
 
 
 @dataclass(frozen=True)
-class Price:
-    """The best size of a tree: how many candidates to keep, and the tokens per second expected."""
+class Priced:
+    """The candidates of the tree that is worth its price, and the tokens a second it may settle."""
 
-    num_nodes: int
+    candidates: list[Candidate]
     tokens_per_second: float
 
 
-def best_size(
-    candidates: Sequence[Candidate], seconds: Callable[[int], float], spent_s: float
-) -> Price:
-    """The number of candidates that settles the most tokens per second.
+def grow_priced(guesses: Guesses, limits: Limits, costs: PassCosts, spent_s: float) -> Priced:
+    """The beginning of what `grow` gives that settles the most tokens per second.
 
-    `seconds(n)`: the target's pass over `n` nodes, root included; `spent_s`: seconds of this round
-    that are already spent.
+    `costs`: of the target's passes; `spent_s`: seconds of this round that are already spent.
+    Growth ends where no larger tree could do better. Twin: `tests/reference/growth.py`.
     """
-    best = Price(0, 1.0 / (seconds(1) + spent_s))
+    grown: list[Candidate] = []
+    best_size, best_rate = 0, 1.0 / (costs.at(1) + spent_s)
     expected = 1.0
-    for number, candidate in enumerate(candidates, start=1):
-        expected += candidate.probability
-        rate = expected / (seconds(number + 1) + spent_s)
-        if rate > best.tokens_per_second:
-            best = Price(number, rate)
-    return best
+    for size, candidate in enumerate(_best_first(guesses, limits), start=1):
+        grown.append(candidate)
+        chance = candidate.probability
+        expected += chance
+        rate = expected / (costs.at(size + 1) + spent_s)
+        if rate > best_rate:
+            best_size, best_rate = size, rate
+        # None that follows is likelier. Between two measured widths hope and seconds are lines:
+        # their ratio is greatest at an end.
+        ends = costs.ends(size + 2, limits.num_nodes + 1)
+        hopes = (
+            (expected + (width - size - 1) * chance) / (costs.at(width) + spent_s) for width in ends
+        )
+        if not any(hope * _ROUNDING > best_rate for hope in hopes):
+            break
+    return Priced(grown[:best_size], best_rate)

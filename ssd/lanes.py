@@ -125,7 +125,8 @@ def _proposer(
 
 def _ngram(pair: LoadedPair, guessing: Guessing) -> NGram:
     table = pair.katz if guessing.sources in ("both", "katz") else None
-    return NGram(table, is_matching=guessing.sources in ("both", "match"))
+    is_matching = guessing.sources in ("both", "match")
+    return NGram(table, is_matching=is_matching, calibration=pair.calibration)
 
 
 def _limits(guessing: Guessing) -> Limits:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssd import noise
+from ssd.calibration import UNCALIBRATED, Calibration
 from ssd.cost import Pricing
-from ssd.grow import Guess, Limits, Path, as_tree, best_size, grow
+from ssd.grow import Guess, Limits, Path, as_tree, grow, grow_priced
 from ssd.meter import Meter
 from ssd.request import Request
 from ssd.tree import TokenTree
@@ -170,10 +171,18 @@ class TableTrust:
 class NGram:
     """Both sources as one: the context's matches first, the table for what they leave.
 
-    Either can be left out: `table` None, or `is_matching` false.
+    Either can be left out: `table` None, or `is_matching` false. `calibration`: what the chances of
+    both are worth under noise.
     """
 
-    def __init__(self, table: KatzTable | None, *, is_matching: bool = True) -> None:
+    def __init__(
+        self,
+        table: KatzTable | None,
+        *,
+        is_matching: bool = True,
+        calibration: Calibration = UNCALIBRATED,
+    ) -> None:
+        self._calibration = calibration
         self._table = None if table is None else TableTrust(table)
         self._is_matching = is_matching
         self._matches = ContextMatches()
@@ -207,20 +216,16 @@ class NGram:
         return [Guess(token, chance, "ngram") for token, chance in ranked]
 
     def _given_noise(self, found: dict[int, float], position: int) -> dict[int, float]:
-        """The chance that each token wins at `position` now that its noise is known.
-
-        Of the others only their mass 1 - p is known; the best of them, perturbed, is a Gumbel
-        variable around log(1 - p). So P(log p + g beats it) = exp(-(1 - p) / p * exp(-g)), which
-        is u^((1 - p) / p) for g = -log(-log u).
-        """
+        """The chance that each token wins at `position` now that its noise is known."""
         assert self._request is not None
-        if self._request.sampling.is_greedy:
+        sampling, seed = self._request.sampling, self._request.seed
+        if sampling.is_greedy:
             return found
-        seed = self._request.seed
         return {
-            token: noise.uniform_of(seed, position, token) ** ((1 - chance) / chance)
+            token: self._calibration.given_noise(
+                sampling.temperature, chance, noise.uniform_of(seed, position, token)
+            )
             for token, chance in found.items()
-            if chance > 0
         }
 
 
@@ -243,7 +248,9 @@ class NGramProposer:
         with self._meter.time("ngram"):
             self._ngram.turn_to(context, request)
             limits = replace(self._limits, max_depth=min(self._limits.max_depth, max_depth))
-            grown = grow(self._ngram.guesses, limits)
-        if self._pricing is not None:
-            grown = grown[: best_size(grown, self._pricing.target.at, 0.0).num_nodes]
+            if self._pricing is None:
+                grown = grow(self._ngram.guesses, limits)
+            else:
+                costs = self._pricing.target
+                grown = grow_priced(self._ngram.guesses, limits, costs, 0.0).candidates
         return as_tree(context[-1], grown)

@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 # Lowest first; a module imports from layers below its own and from its own layer.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("ssd.tree", "ssd.noise", "ssd.cache", "ssd.exact", "ssd.detokenize", "ssd.chat"),
-    ("ssd.verify", "ssd.sampling", "ssd.events", "ssd.text", "ssd.grow"),
+    ("ssd.verify", "ssd.sampling", "ssd.events", "ssd.text"),
     ("ssd.meter", "ssd.stop"),
     ("ssd.request", "ssd.model"),
-    ("ssd.proposer", "ssd.cost", "ssd.rules", "ssd.calibration", "ssd.guesses"),
+    ("ssd.proposer", "ssd.cost", "ssd.rules", "ssd.calibration", "ssd.grow", "ssd.guesses"),
     ("ssd.ngram", "ssd.draft"),
     ("ssd.decode",),
     ("ssd.models",),

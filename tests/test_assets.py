@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from ssd.calibration import Calibration, CalibrationTable
+from ssd.calibration import Calibration, CalibrationTable, NGramTable
 from ssd.models.assets import (
     ASSETS,
     read_card,
@@ -117,7 +117,8 @@ TABLES = Calibration(
         CalibrationTable(0.0, (0.5,), ((0.1, 0.9), (0.05, 0.3))),
         CalibrationTable(0.7, (0.5,), ((0.2, 0.8),)),
         CalibrationTable(1.0, (0.5,), ((0.3, 0.7),)),
-    )
+    ),
+    (NGramTable(1.0, (0.5,), ((0.0, 0.1), (0.2, 0.7, 1.0))),),
 )
 
 
@@ -135,7 +136,7 @@ def test_a_card_holds_a_calibration(tmp_path: Path) -> None:
     """Written as JSON arrays and read back; a card without one has none; other keys stay."""
     write_draft(tmp_path, {}, {"hope": 0.5})
     assert Calibration.of(read_card(tmp_path)) == Calibration()
-    update_card(tmp_path, {"calibration": TABLES.as_json()})
+    update_card(tmp_path, TABLES.as_json())
     assert Calibration.of(read_card(tmp_path)) == TABLES
     assert json.loads((tmp_path / "draft.json").read_text())["hope"] == 0.5
 

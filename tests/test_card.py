@@ -18,6 +18,8 @@ CARD = {
     "recipes": [{"recipe": "T = 2", "draft1": 0.3456}],
     "figures": {"HumanEval": {"steady_top1": 0.6789}},
     "calibration": [{"temperature": 0.0, "edges": [0.5], "chances": [[0.125, 0.875]]}],
+    "helped_noisy_hope": 0.2468,
+    "ngram_calibration": [{"temperature": 0.7, "edges": [], "laws": [[0.0, 0.1, 0.2, 0.9]]}],
     "candidates": {"how": "Measured so.", "columns": ["tokens_per_second"],
                    "rows": [{"candidate": "old", "tokens_per_second": 61.5}]},
 }  # fmt: skip
@@ -30,7 +32,7 @@ def test_the_page_has_every_figure() -> None:
         "| lr | 0.125 |", "| held out: top1 | 0.4321 |", "| answer_ids | 77 |", "Apache-2.0",
         "| temperature | 1.5 |", "| HumanEval steady top1 | 0.6789 |", "| 0.5 to 1 | 0.875 |",
         "| old | 61.5 |", "Measured so.", "| bits of a weight | 4, rounded by GPTQ on 17 documents",
-        "| T = 2 | 0.3456 |",
+        "| T = 2 | 0.3456 |", "| 0 to 1 | 0.3 | 0.0 | 0.9 |", "temperature 1 | 0.2468 |",
     ):  # fmt: skip
         assert words in text, words
     assert text.index("beef") < text.index("c0ffee")

@@ -20,6 +20,9 @@ def test_costs_lie_on_lines_between_measured_widths() -> None:
     assert [COSTS.at(width) for width in (1, 2, 3, 4, 6, 8)] == [10, 10, 11, 12, 16, 20]
     assert COSTS.at(16) == 40
 
+    assert COSTS.ends(2, 8) == [2, 4, 8] and COSTS.ends(3, 20) == [3, 4, 8, 20]
+    assert COSTS.ends(5, 5) == [5] and COSTS.ends(6, 5) == []
+
 
 class Timed:
     """A model whose forward takes 3 + 2 T seconds of a clock of its own, and now and then more."""

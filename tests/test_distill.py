@@ -40,7 +40,7 @@ def test_a_draft_learns_and_loads(material: Material, tmp_path: Path) -> None:
     top1 = json.loads((out / "draft.json").read_text())["training"]["held_out"]["top1"]
     assert top1 > 0.8  # by luck 1 in 40
     draft, asset = read_draft(out, target())
-    assert asset.hope == pytest.approx(top1, abs=1e-3)
+    assert asset.alone.greedy == pytest.approx(top1, abs=1e-3)
     assert draft.head_ids is not None
     hits = []
     for ids, num_prompt in list(corpus().split()[1].documents()):

@@ -11,7 +11,7 @@ import torch
 
 from ssd import noise
 from ssd.calibration import UNCALIBRATED, Calibration, CalibrationTable
-from ssd.cost import PassCosts, Pricing
+from ssd.cost import Hope, PassCosts, Pricing
 from ssd.decode import decode
 from ssd.draft import DraftPass, DraftPolicy, DraftStage
 from ssd.events import collect
@@ -188,6 +188,7 @@ def test_rounds_reuse_the_drafts_memo() -> None:
 
 
 COSTS = PassCosts((1, 64), (1.0, 1.0))
+HOPEFUL = Hope(0.9, 0.9)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -197,7 +198,7 @@ def test_under_a_price_the_tree_is_a_beginning_of_the_best(sampling: Sampling) -
         rng = random.Random(seed)
         dear = PassCosts((1, 64), (1.0, rng.choice([1.0, 3.0, 60.0])))
         draft = PassCosts((1, 64), (rng.choice([0.001, 0.1, 10.0]),) * 2)
-        pricing = Pricing(target=dear, draft=draft, hope=0.5, noisy_hope=0.5)
+        pricing = Pricing(target=dear, draft=draft, alone=Hope(0.5, 0.5), helped=Hope(0.5, 0.5))
         model = Markov(seed, vocab_size=9, max_width=64)
         policy = DraftPolicy(Limits(20, 6), pricing=pricing)
         for is_helped in (False, True):
@@ -216,7 +217,7 @@ def test_a_pass_reads_the_rows_that_are_worth_it(wide: float, most: int) -> None
     """Several where a row more costs nothing, one where a second makes the pass dear."""
     model, meter, widths = Markov(1, vocab_size=9, max_width=64), Meter(), list[int]()
     draft = PassCosts((1, 2, 64), (0.01, wide, wide))
-    pricing = Pricing(PassCosts((1, 64), (1.0, 1.0)), draft, hope=0.9, noisy_hope=0.9)
+    pricing = Pricing(PassCosts((1, 64), (1.0, 1.0)), draft, alone=HOPEFUL, helped=HOPEFUL)
     policy = DraftPolicy(Limits(20, 6), pricing=pricing, is_merged=True)
     stage = DraftStage(
         CachedModel(model, "draft", meter), None, policy, NGram(KATZ), meter,
@@ -235,7 +236,7 @@ def test_ids_that_the_draft_has_not_read_are_paid_for(num_unread: int, is_worth_
     """A pass that has to read forty settled ids first is too dear here; later ones are not."""
     model, meter, widths = Markov(1, vocab_size=9, max_width=64), Meter(), list[int]()
     draft = PassCosts((1, 8, 64), (0.01, 0.02, 50.0))
-    pricing = Pricing(PassCosts((1, 64), (1.0, 1.0)), draft, hope=0.9, noisy_hope=0.9)
+    pricing = Pricing(PassCosts((1, 64), (1.0, 1.0)), draft, alone=HOPEFUL, helped=HOPEFUL)
     policy = DraftPolicy(Limits(1, 1), branching=1, pricing=pricing)
     stage = DraftStage(
         CachedModel(model, "draft", meter), None, policy, None, meter,

@@ -7,7 +7,9 @@ import random
 
 import pytest
 
-from ssd.grow import BEST_CHILD, Candidate, Guess, Limits, as_tree, best_size, grow
+from ssd.cost import WIDTHS, PassCosts
+from ssd.grow import BEST_CHILD, Guess, Limits, as_tree, grow, grow_priced
+from tests.reference.growth import grown_and_tried
 from tests.reference.tree import all_paths, best_value
 
 Path = tuple[int, ...]
@@ -74,23 +76,44 @@ def test_nothing_is_surer_than_the_bound() -> None:
     assert [c.probability for c in grown] == pytest.approx([BEST_CHILD**n for n in (1, 2, 3)])
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_best_size_is_the_best_rate(seed: int) -> None:
+def random_costs(rng: random.Random) -> PassCosts:
+    """Pass times that mostly rise with the width, as measured ones do, now and then not."""
+    seconds = [1.0]
+    for _ in WIDTHS[1:]:
+        seconds.append(seconds[-1] * (1 + rng.choice((0.0, 0.02, 0.1, 0.3)) - 0.01 * rng.random()))
+    return PassCosts(WIDTHS, tuple(seconds))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_growing_at_a_price_is_growing_and_trying_every_size(seed: int) -> None:
+    """Random trees and prices: the same candidates and rate as from the whole growth."""
     rng = random.Random(seed)
-    chances = sorted((rng.random() for _ in range(12)), reverse=True)
-    candidates = [Candidate((i,), -1, chance, "draft") for i, chance in enumerate(chances)]
-    per_node, spent = rng.random() * 0.2, rng.random()
+    known: dict[Path, list[Guess]] = {}
 
-    def seconds(nodes: int) -> float:
-        return 1.0 + per_node * nodes
+    def guesses(path: Path) -> list[Guess]:
+        if path not in known:
+            sureness = rng.choice((0.02, 0.3, 0.9, 1.0))
+            known[path] = [Guess(t, sureness * rng.random(), "draft") for t in range(3)]
+        return known[path]
 
-    rates = [(1 + sum(chances[:n])) / (seconds(n + 1) + spent) for n in range(13)]
-    price = best_size(candidates, seconds, spent)
-    assert price.num_nodes == rates.index(max(rates))
-    assert price.tokens_per_second == pytest.approx(max(rates))
+    costs, spent = random_costs(rng), rng.random()
+    limits = Limits(rng.choice((0, 1, 5, 40)), rng.choice((1, 4)), rng.choice((0.0, 0.03)))
+    wanted, rate = grown_and_tried(guesses, limits, costs, spent)
+    found = grow_priced(guesses, limits, costs, spent)
+    assert found.candidates == wanted
+    assert found.tokens_per_second == pytest.approx(rate)
 
 
-def test_without_hope_nothing_is_guessed() -> None:
-    hopeless = [Candidate((i,), -1, 1e-6, "draft") for i in range(5)]
-    assert best_size(hopeless, lambda n: 1.0 + 0.01 * n, 0.0).num_nodes == 0
-    assert best_size([], lambda n: 1.0, 0.0).num_nodes == 0
+def test_growth_ends_where_no_larger_tree_could_pay() -> None:
+    """Hopeless guesses are looked at once; a wide pass that costs nothing more is hoped for."""
+    asked: list[Path] = []
+
+    def guesses(path: Path) -> list[Guess]:
+        asked.append(path)
+        return [Guess(token, 0.1, "draft") for token in range(10)]
+
+    dear = PassCosts((1, 64), (1.0, 64.0))
+    assert grow_priced(guesses, Limits(40, 5), dear, 0.0).candidates == []
+    assert asked == [()]
+    free = PassCosts((1, 2, 8, 64), (1.0, 1.5, 1.5, 60.0))
+    assert len(grow_priced(guesses, Limits(40, 5), free, 0.0).candidates) == 7

@@ -99,6 +99,15 @@ def test_shares_become_chances_by_temperature_and_rank(
         assert guesses[1].probability < guesses[0].probability
 
 
+def test_what_both_stages_guess_counts_for_more() -> None:
+    """The same two chances are worth more of one token than of two."""
+    drafted = [Guess(1, 0.4, "draft"), Guess(2, 0.1, "draft")]
+    agreed = merged(drafted, [Guess(1, 0.4, "ngram")])
+    parted = merged(drafted, [Guess(3, 0.4, "ngram")])
+    assert agreed[0].token == 1
+    assert agreed[0].probability > sum(g.probability for g in parted if g.token in (1, 3))
+
+
 def test_a_mixture_keeps_every_guess_and_no_more_than_its_mass() -> None:
     drafted = [Guess(1, 0.6, "draft"), Guess(2, 0.3, "draft")]
     foreseen = [Guess(2, 0.5, "ngram"), Guess(3, 0.2, "ngram")]

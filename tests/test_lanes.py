@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ssd.calibration import UNCALIBRATED, Calibration, CalibrationTable
-from ssd.cost import PassCosts, Pricing
+from ssd.cost import Hope, PassCosts, Pricing
 from ssd.events import Result, collect
 from ssd.lanes import MAX_NODES, METHODS, Guessing, Sources, Watch, events
 from ssd.models.load import LoadedPair
@@ -23,6 +23,7 @@ from tests.tiny import exact, tiny, with_draft
 
 PROMPT = (1, 2, 3, 4, 5) * 4
 COSTS = PassCosts((1, 64), (1.0, 2.0))
+HOPE = Hope(0.5, 0.5)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def pair() -> LoadedPair:
         name="tiny", folder=Path(), codec=cast(Any, None),
         target=exact(checkpoint.model(torch.bfloat16)),
         draft=exact(with_draft(checkpoint, 0.2).model(torch.bfloat16)),
-        katz=KATZ, pricing=Pricing(COSTS, PassCosts((1, 64), (0.1, 0.2)), 0.5, 0.5),
+        katz=KATZ, pricing=Pricing(COSTS, PassCosts((1, 64), (0.1, 0.2)), HOPE, HOPE),
         calibration=UNCALIBRATED,
         clock=time.perf_counter, is_exact=True, description={},
     )  # fmt: skip

@@ -10,7 +10,7 @@ from ssd.meter import Meter
 from ssd.model import CachedModel
 from ssd.models.families import fingerprint
 from ssd.models.integer import ByRows, DynamicLinear, Int4Linear, quantised, restored
-from ssd.models.packed import PackedLinear, in_integers, packed, quickened
+from ssd.models.packed import PackedLinear, in_integers, packed, packed_or_plain, quickened
 from ssd.models.transformer import Transformer
 from tests.tiny import Tiny, tiny, tiny_llama
 
@@ -134,3 +134,10 @@ def test_integers_that_do_not_fit_are_refused_in_one_sentence() -> None:
 def test_layers_of_four_bits_are_four_bits() -> None:
     layer = in_integers(even().model(torch.float32), 4).weights.layers[0]
     assert all(isinstance(product, Int4Linear) for product in layer.linears)
+
+
+def test_a_bf16_product_is_packed_where_this_torch_can() -> None:
+    linear = Linear(torch.randn(64, 32).bfloat16())
+    assert isinstance(packed_or_plain(linear), PackedLinear)
+    x = torch.randn(3, 32).bfloat16()
+    assert torch.allclose(packed_or_plain(linear)(x), linear(x), atol=0.1)

@@ -10,13 +10,14 @@ from typing import Any, cast
 import torch
 
 from ssd.calibration import UNCALIBRATED
-from ssd.cost import PassCosts, Pricing
+from ssd.cost import Hope, PassCosts, Pricing
 from ssd.models.load import LoadedPair
 from tests.test_ngram import KATZ
 from tests.tiny import Tiny, exact, tiny, with_draft
 
 VOCABULARY = 61
 _COSTS = PassCosts((1, 64), (1.0, 2.0))
+_HOPE = Hope(0.5, 0.5)
 _DRAFT_COSTS = PassCosts((1, 64), (0.1, 0.2))
 
 
@@ -57,7 +58,7 @@ def tiny_pair(folder: Path, *, is_exact: bool = True, checkpoint: Tiny | None = 
         name="tiny", folder=folder, codec=cast(Any, LetterCodec()),
         target=exact(checkpoint.model(torch.bfloat16)),
         draft=exact(with_draft(checkpoint, 0.2).model(torch.bfloat16)),
-        katz=KATZ, pricing=Pricing(_COSTS, _DRAFT_COSTS, 0.5, 0.5),
+        katz=KATZ, pricing=Pricing(_COSTS, _DRAFT_COSTS, _HOPE, _HOPE),
         calibration=UNCALIBRATED,
         clock=time.perf_counter, is_exact=is_exact,
         description={

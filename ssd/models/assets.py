@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ssd.calibration import UNCALIBRATED, Calibration
+from ssd.cost import Hope
 from ssd.exact import Numerics
 from ssd.models.integer import from_bytes, in_bytes, restored
 from ssd.models.layers import Linear, RMSNorm
@@ -30,18 +31,19 @@ NPZ_FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zl
 HEAD = "head.weight"  # the tensor of a head of the draft's own
 _CARD, _SHARDS = "draft.json", "draft-*.safetensors"
 _CODES, _SCALES = ".codes", ".scales"
+_USUAL = Hope(0.4, 0.3)  # of a draft whose card tells less
 
 
 @dataclass(frozen=True)
 class DraftAsset:
     """What is known of a draft besides its weights.
 
-    `hope`, `noisy_hope`: how often its first guess is right, greedy and at temperature 1;
-    `calibration`: how often a guess is right by its rank and share.
+    `alone`: how often its first guess is right; `helped`: the same where the N-gram leaves room
+    for it; `calibration`: how often a guess is right by its rank and share.
     """
 
-    hope: float = 0.4
-    noisy_hope: float = 0.3
+    alone: Hope = _USUAL
+    helped: Hope = _USUAL
     calibration: Calibration = UNCALIBRATED
 
 
@@ -73,12 +75,9 @@ def _read_draft(
             f"the draft in {folder} was trained for a target of width {card['width']} and "
             f"{card['vocab_size']} ids, got {embedding.shape[1]} and {embedding.shape[0]}"
         )
-    known = DraftAsset()
-    asset = DraftAsset(
-        hope=card["hope"],
-        noisy_hope=card.get("noisy_hope", known.noisy_hope),
-        calibration=Calibration.of(card),
-    )
+    alone = Hope(card["hope"], card.get("noisy_hope", _USUAL.noisy))
+    helped = Hope(card.get("helped_hope", alone.greedy), card.get("helped_noisy_hope", alone.noisy))
+    asset = DraftAsset(alone, helped, Calibration.of(card))
     return draft_model(card, _tensors(folder), target, head), asset
 
 

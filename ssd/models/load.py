@@ -124,8 +124,8 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     pricing = Pricing(
         target=pass_costs(target, stopwatch),
         draft=pass_costs(draft, stopwatch),
-        hope=asset.hope,
-        noisy_hope=asset.noisy_hope,
+        alone=asset.alone,
+        helped=asset.helped,
     )
     is_exact = kind == "exact" and probed.is_invariant and dtype != torch.float32
     return LoadedPair(

@@ -71,6 +71,11 @@ class PackedLinear:
         return self.product(x, self.packed, self.bias)
 
 
+def packed_or_plain(linear: Linear) -> Product:
+    """`linear` packed where this torch can, else itself."""
+    return _where_possible(PackedLinear.of, linear) or linear
+
+
 def packed(model: Transformer) -> Transformer:
     """`model` with packed products where this torch can: bf16 on a CPU. Else `model` itself.
 

@@ -24,7 +24,7 @@ from ssd.ngram import LONGEST_MATCH, ContextMatches
 
 _TOP_K = 50  # ids that the target may choose when sampling
 _NUM_RANKS = 4
-_EDGES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+EDGES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 _PRIOR_WEIGHT = 4.0
 
 Document = tuple[Sequence[int], int]
@@ -73,9 +73,15 @@ class Places:
         return self.best_ids[:, 0]
 
     @property
+    def hits(self) -> NDArray[np.bool_]:
+        """Where the draft's first guess is the target's greedy choice, `[P]`."""
+        hits: NDArray[np.bool_] = self.ids[:, 0] == self.greedy_ids
+        return hits
+
+    @property
     def agreement(self) -> float:
         """How often the draft's first guess is the target's greedy choice."""
-        return float((self.ids[:, 0] == self.greedy_ids).mean())
+        return float(self.hits.mean())
 
     def greedy_shares(self) -> NDArray[np.float32]:
         """The draft's chances of its best ids, `[P, ranks]`."""
@@ -111,11 +117,12 @@ def _places(
     return (*(t.numpy() for t in tensors), positions, np.full(len(positions), number))
 
 
-def noisy_agreement(places: Places, temperature: float = 1.0) -> float:
-    """How often the draft's best perturbed score is the target's noisy choice, top-k 50."""
+def noisy_hits(places: Places, temperature: float = 1.0) -> NDArray[np.bool_]:
+    """Where the draft's best perturbed score is the target's noisy choice, top-k 50, `[P]`."""
     perturbed, choices = places.perturbed(temperature)
     first = np.take_along_axis(places.ids, perturbed.argmax(1)[:, None], axis=1)[:, 0]
-    return float((first == choices).mean())
+    hits: NDArray[np.bool_] = first == choices
+    return hits
 
 
 def calibration(places: Places, temperatures: Sequence[float]) -> Calibration:
@@ -133,7 +140,7 @@ def calibration(places: Places, temperatures: Sequence[float]) -> Calibration:
             ids = np.take_along_axis(places.ids, order, axis=1)
         is_right = ids[:, :_NUM_RANKS] == choices[:, None]
         chances = tuple(_rank_chances(shares[:, r], is_right[:, r]) for r in range(_NUM_RANKS))
-        tables.append(CalibrationTable(float(temperature), _EDGES, chances))
+        tables.append(CalibrationTable(float(temperature), EDGES, chances))
     return Calibration(tuple(tables))
 
 
@@ -142,10 +149,10 @@ def _rank_chances(shares: NDArray[np.float32], is_right: NDArray[np.bool_]) -> t
 
     Few places are helped by the belief that shares are chances, weighing four places.
     """
-    bucket = np.searchsorted(_EDGES, shares, side="right")
-    count = np.bincount(bucket, minlength=len(_EDGES) + 1).astype(np.float64)
-    hits = np.bincount(bucket, weights=is_right, minlength=len(_EDGES) + 1)
-    bounds = (0.0, *_EDGES, 1.0)
+    bucket = np.searchsorted(EDGES, shares, side="right")
+    count = np.bincount(bucket, minlength=len(EDGES) + 1).astype(np.float64)
+    hits = np.bincount(bucket, weights=is_right, minlength=len(EDGES) + 1)
+    bounds = (0.0, *EDGES, 1.0)
     middle = np.array([(low + high) / 2 for low, high in pairwise(bounds)])
     weight = count + _PRIOR_WEIGHT
     rising = _rising((hits + _PRIOR_WEIGHT * middle) / weight, weight)

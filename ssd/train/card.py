@@ -47,6 +47,8 @@ def page(card: Mapping[str, Any]) -> str:
         parts.append(_figures(card["figures"]))
     if "calibration" in card:
         parts.append(_calibration(card["calibration"]))
+    if "ngram_calibration" in card:
+        parts.append(_ngram_calibration(card["ngram_calibration"]))
     if "candidates" in card:
         parts.append(_runs("Candidates", "candidate", card["candidates"]))
     if "decoding" in card:
@@ -62,6 +64,8 @@ def _shape(card: Mapping[str, Any]) -> str:
         ("ids of the target", card["vocab_size"]),
         ("first guess right, greedy, expected on new text", card["hope"]),
         ("the same at temperature 1", card.get("noisy_hope")),
+        ("the same where the N-gram leaves room, greedy", card.get("helped_hope")),
+        ("and at temperature 1", card.get("helped_noisy_hope")),
     ]
     if "head" in card:
         rows.insert(
@@ -70,7 +74,7 @@ def _shape(card: Mapping[str, Any]) -> str:
     if "quantised" in card:
         found = card["quantised"]
         words = f"{found['bits']}, rounded by GPTQ on {found['documents']} documents of the corpus"
-        rows.insert(-2, ("bits of a weight", words))
+        rows.insert(-4, ("bits of a weight", words))
     return _section("The draft", _table(("", ""), rows))
 
 
@@ -135,6 +139,29 @@ def _calibration(tables: Sequence[Mapping[str, Any]]) -> str:
         ]
         text.append(f"Temperature {table['temperature']:g}:\n\n{_table(head, rows)}")
     return _section("How often a guess is right, by its share", "\n".join(text))
+
+
+def _ngram_calibration(tables: Sequence[Mapping[str, Any]]) -> str:
+    text = [
+        "An N-gram gives the same chance at places that only look alike to it; under noise it "
+        "matters at how many of them the target is sure.\n"
+    ]
+    head = ("the N-gram says", "the target, on average", "lower quarter", "upper quarter")
+    for table in tables:
+        edges = [0.0, *table["edges"], 1.0]
+        rows = [
+            (f"{low:g} to {high:g}", *(round(each, 3) for each in _spread(law)))
+            for (low, high), law in zip(pairwise(edges), table["laws"], strict=True)
+        ]
+        text.append(f"Temperature {table['temperature']:g}:\n\n{_table(head, rows)}")
+    return _section("What the N-gram's chances are worth", "\n".join(text))
+
+
+def _spread(law: Sequence[float]) -> tuple[float, float, float]:
+    """The mean of rising quantiles, and the greatest of their lower and the least of their upper
+    quarter."""
+    quarter = len(law) // 4
+    return sum(law) / len(law), law[max(quarter - 1, 0)], law[-max(quarter, 1)]
 
 
 def _runs(title: str, first: str, runs: Mapping[str, Any]) -> str:

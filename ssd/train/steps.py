@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from ssd.commands import EXIT_OK, progress_line
-from ssd.models.assets import read_draft, update_card, write_katz
+from ssd.models.assets import read_draft, read_katz, update_card, write_katz
 from ssd.models.checkpoint import read_checkpoint
 from ssd.models.families import fingerprint
 from ssd.models.packed import packed
@@ -31,6 +31,7 @@ from ssd.train.answers import AnswerSettings, Cycle, Prompts, Writer, write_answ
 from ssd.train.body import Material
 from ssd.train.corpus import Corpus
 from ssd.train.distill import Settings, Trainer
+from ssd.train.ngram_calibration import Named, left_to_the_draft, ngram_tables
 from ssd.train.prompts import Generator, read_prompts
 from ssd.train.second_stage import second_stage
 from ssd.train.target import target_folder, target_model
@@ -139,22 +140,30 @@ def ngram(args: argparse.Namespace) -> int:
 
 
 def calibrate(args: argparse.Namespace) -> int:
-    """measure how far to trust the draft's scores, on text held out from training"""
+    """measure how far to trust the draft and the N-gram, on text held out from training"""
     documents = list(Corpus.load(args.corpus).split()[1].documents())
     target, small = _models(args)
     few = documents[:: max(1, len(documents) // args.documents)]
     places = calibration.Places.of(target, small, few)
-    noisy = calibration.noisy_agreement(places)
+    hits = calibration.noisy_hits(places)
+    named = Named.of(few, read_katz(args.out))
+    sampled = [each for each in _TEMPERATURES if each > 0]
+    made = replace(
+        calibration.calibration(places, _TEMPERATURES), ngram=ngram_tables(places, named, sampled)
+    )
+    helped = left_to_the_draft(places, named, made, hits)
     found = {
         "agreement": round(places.agreement, 3),
-        "noisy_agreement": round(noisy, 3),
+        "noisy_agreement": round(float(hits.mean()), 3),
         "hope": round(_NEW_TEXT * places.agreement, 3),
-        "noisy_hope": round(_NEW_TEXT * noisy, 3),
-        "calibration": calibration.calibration(places, _TEMPERATURES).as_json(),
+        "noisy_hope": round(_NEW_TEXT * float(hits.mean()), 3),
+        "helped_hope": round(_NEW_TEXT * helped.greedy, 3),
+        "helped_noisy_hope": round(_NEW_TEXT * helped.noisy, 3),
+        **made.as_json(),
     }
     update_card(args.out, found)
-    hits = [round(hit, 3) for hit in calibration.match_hits(documents)]
-    print(json.dumps({**found, "match_hits": hits}))
+    match_hits = [round(hit, 3) for hit in calibration.match_hits(documents)]
+    print(json.dumps({**found, "match_hits": match_hits}))
     return EXIT_OK
 
 
