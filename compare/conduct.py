@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from ssd.models.load import Options
 
 _MUST_MATCH = ("options", "settings", "methods")
-_PAIR_MUST_MATCH = ("pair", "device", "hardware", "threads", "precision", "numerics", "weights")
+_PAIR_MUST_MATCH = (
+    "pair", "device", "hardware", "threads", "precision", "numerics", "weights", "calibration",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

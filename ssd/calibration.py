@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -131,6 +133,12 @@ class Calibration:
             "calibration": [asdict(table) for table in self.tables],
             "ngram_calibration": [asdict(table) for table in self.ngram],
         }
+
+    @property
+    def digest(self) -> str:
+        """A short hash of all tables."""
+        text = json.dumps(self.as_json(), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def chances(self, temperature: float, shares: NDArray[np.floating]) -> NDArray[np.floating]:
         """The chance that each guess is right, in the shape of `shares`, `[..., K]` best first.

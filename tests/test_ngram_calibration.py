@@ -131,3 +131,10 @@ def test_every_place_of_an_answer_is_asked() -> None:
     at = np.flatnonzero(named.places == 20)
     assert named.ids[at][0] == 1 and named.chances[at][0] > 0.5
     assert named.left(named.chances)[20] < 0.5
+
+
+def test_a_digest_tells_calibrations_apart() -> None:
+    """Of the same tables it is the same, also once they have been through a card."""
+    whole = Calibration(ngram=(TABLE,))
+    assert whole.digest == Calibration.of(whole.as_json()).digest
+    assert len({whole.digest, Calibration().digest}) == 2

@@ -10,6 +10,7 @@ from ssd.meter import Meter
 from ssd.model import CachedModel
 from ssd.models.families import fingerprint
 from ssd.models.integer import ByRows, DynamicLinear, Int4Linear, quantised, restored
+from ssd.models.layers import Linear
 from ssd.models.packed import PackedLinear, in_integers, packed, packed_or_plain, quickened
 from ssd.models.transformer import Transformer
 from tests.tiny import Tiny, tiny, tiny_llama

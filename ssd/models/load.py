@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache as cached
 from pathlib import Path
 from typing import Any, cast
@@ -139,7 +139,7 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
         calibration=asset.calibration,
         clock=clock,
         is_exact=is_exact,
-        description=_description(options, target, draft, probed, pricing),
+        description=_description(options, target, draft, probed, pricing) | _worth(asset),
         draft_folder=draft_folder,
     )
 
@@ -223,6 +223,12 @@ def _lonely_rows(model: Transformer, ids: Sequence[int]) -> Tensor:
     tokens = torch.tensor(ids)
     rows = Pass(tokens, tokens % model.context_length, 0, 0, torch.eye(width, dtype=torch.bool))
     return model.forward(rows, model.new_cache(), width)
+
+
+def _worth(asset: DraftAsset) -> dict[str, Any]:
+    """By what guesses are weighed besides pass times."""
+    hopes = {"alone": asdict(asset.alone), "helped": asdict(asset.helped)}
+    return {"calibration": {"key": asset.calibration.digest, **hopes}}
 
 
 def _description(
