@@ -9,11 +9,12 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+Uniform = TypeVar("Uniform", float, NDArray[np.float64])
 _LEAST_GUMBEL, _MOST_GUMBEL, _PER_UNIT = -4, 14, 16  # noise in cells of a sixteenth
 
 
@@ -75,9 +76,10 @@ class NGramTable:
         """The chance to win by bucket and cell of the noise."""
         count = (_MOST_GUMBEL - _LEAST_GUMBEL) * _PER_UNIT
         gumbels = _LEAST_GUMBEL + (np.arange(count) + 0.5) / _PER_UNIT
-        uniforms = np.exp(-np.exp(-gumbels)).tolist()
+        uniforms = np.exp(-np.exp(-gumbels))
+        none = np.zeros(count)
         return [
-            [sum(wins(chance, each) for chance in law) / len(law) for each in uniforms]
+            (sum((wins(chance, uniforms) for chance in law), none) / len(law)).tolist()
             for law in self.laws
         ]
 
@@ -89,14 +91,17 @@ class NGramTable:
         return row[min(max(cell, 0), len(row) - 1)]
 
 
-def wins(chance: float, uniform: float) -> float:
+Table = TypeVar("Table", CalibrationTable, NGramTable)
+
+
+def wins(chance: float, uniform: Uniform) -> Uniform:
     """P(the target, which gives an id `chance`, settles on it), the id's noise known.
 
     Of the other ids only their mass 1 - p is known; the best of them, perturbed, is a Gumbel
     variable around log(1 - p). So P(log p + g beats it) = exp(-(1 - p) / p * exp(-g)), which is
     u^((1 - p) / p) for g = -log(-log u).
     """
-    return 0.0 if chance <= 0 else uniform ** ((1 - chance) / chance)
+    return uniform * 0.0 if chance <= 0 else uniform ** ((1 - chance) / chance)
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,7 @@ class Calibration:
         tables = [table for table in self.tables if (table.temperature == 0) == is_greedy]
         if not tables:
             return shares
-        return min(tables, key=lambda table: abs(table.temperature - temperature)).of(shares)
+        return _nearest(tables, temperature).of(shares)
 
     def given_noise(self, temperature: float, chance: float, uniform: float) -> float:
         """The chance that an id settles to which the N-gram gives `chance`, its noise known.
@@ -159,8 +164,11 @@ class Calibration:
         """
         if not self.ngram:
             return wins(chance, uniform)
-        table = min(self.ngram, key=lambda table: abs(table.temperature - temperature))
-        return table.given(chance, uniform)
+        return _nearest(self.ngram, temperature).given(chance, uniform)
+
+
+def _nearest(tables: Sequence[Table], temperature: float) -> Table:
+    return min(tables, key=lambda table: abs(table.temperature - temperature))
 
 
 def _rows(values: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:

@@ -65,9 +65,8 @@ def of_the_text() -> KatzTable:
 
 @pytest.mark.parametrize("temperature", [0.7, 1.0])
 def test_chances_under_noise_are_how_often_ids_settle(temperature: float) -> None:
-    """Against the target's choices under the same noise, of the surer half and of the other.
-
-    Both sums within 5 standard deviations, 1e-6 by luck, and the error of cells and quantiles.
+    """Against the target's choices under the same noise, in sum: within 5 standard deviations, 1e-6
+    by luck, and a hundredth an id, for quantiles leave out the rarest of a bucket's chances.
     """
     places, named = made(of_the_text())
     calibration = Calibration(ngram=ngram_tables(places, named, (0.7, 1.0)))

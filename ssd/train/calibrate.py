@@ -25,6 +25,7 @@ from ssd.ngram import LONGEST_MATCH, ContextMatches
 _TOP_K = 50  # ids that the target may choose when sampling
 _NUM_RANKS = 4
 EDGES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+MIDDLES = tuple((low + high) / 2 for low, high in pairwise((0.0, *EDGES, 1.0)))  # of buckets
 _PRIOR_WEIGHT = 4.0
 
 Document = tuple[Sequence[int], int]
@@ -152,10 +153,8 @@ def _rank_chances(shares: NDArray[np.float32], is_right: NDArray[np.bool_]) -> t
     bucket = np.searchsorted(EDGES, shares, side="right")
     count = np.bincount(bucket, minlength=len(EDGES) + 1).astype(np.float64)
     hits = np.bincount(bucket, weights=is_right, minlength=len(EDGES) + 1)
-    bounds = (0.0, *EDGES, 1.0)
-    middle = np.array([(low + high) / 2 for low, high in pairwise(bounds)])
     weight = count + _PRIOR_WEIGHT
-    rising = _rising((hits + _PRIOR_WEIGHT * middle) / weight, weight)
+    rising = _rising((hits + _PRIOR_WEIGHT * np.array(MIDDLES)) / weight, weight)
     return tuple(round(chance, 4) for chance in rising)
 
 

@@ -131,11 +131,10 @@ def _flat(prefix: str, value: Any) -> list[tuple[str, Any]]:
 def _calibration(tables: Sequence[Mapping[str, Any]]) -> str:
     text = []
     for table in tables:
-        edges = [0.0, *table["edges"], 1.0]
         head = ("share", *(f"rank {rank}" for rank in range(1, len(table["chances"]) + 1)))
         rows = [
-            (f"{low:g} to {high:g}", *(row[bucket] for row in table["chances"]))
-            for bucket, (low, high) in enumerate(pairwise(edges))
+            (words, *(row[bucket] for row in table["chances"]))
+            for bucket, words in enumerate(_buckets(table["edges"]))
         ]
         text.append(f"Temperature {table['temperature']:g}:\n\n{_table(head, rows)}")
     return _section("How often a guess is right, by its share", "\n".join(text))
@@ -148,13 +147,17 @@ def _ngram_calibration(tables: Sequence[Mapping[str, Any]]) -> str:
     ]
     head = ("the N-gram says", "the target, on average", "lower quarter", "upper quarter")
     for table in tables:
-        edges = [0.0, *table["edges"], 1.0]
         rows = [
-            (f"{low:g} to {high:g}", *(round(each, 3) for each in _spread(law)))
-            for (low, high), law in zip(pairwise(edges), table["laws"], strict=True)
+            (words, *(round(each, 3) for each in _spread(law)))
+            for words, law in zip(_buckets(table["edges"]), table["laws"], strict=True)
         ]
         text.append(f"Temperature {table['temperature']:g}:\n\n{_table(head, rows)}")
     return _section("What the N-gram's chances are worth", "\n".join(text))
+
+
+def _buckets(edges: Sequence[float]) -> list[str]:
+    """The buckets between 0, `edges` and 1, in words."""
+    return [f"{low:g} to {high:g}" for low, high in pairwise((0.0, *edges, 1.0))]
 
 
 def _spread(law: Sequence[float]) -> tuple[float, float, float]:

@@ -17,7 +17,7 @@ from ssd.calibration import Calibration, NGramTable
 from ssd.cost import Hope
 from ssd.ngram import KatzTable, NGram
 from ssd.request import Request
-from ssd.train.calibrate import EDGES, Document, Places
+from ssd.train.calibrate import EDGES, MIDDLES, Document, Places
 
 _NUM_QUANTILES = 16
 _FEWEST = 2 * _NUM_QUANTILES  # ids in a bucket; with fewer the N-gram is taken at its word
@@ -64,7 +64,7 @@ def ngram_tables(
     tables = []
     for temperature in temperatures:
         own = _own_chances(places, named, temperature)
-        laws = tuple(_law(own[buckets == b], _middle(b)) for b in range(len(EDGES) + 1))
+        laws = tuple(_law(own[buckets == b], middle) for b, middle in enumerate(MIDDLES))
         tables.append(NGramTable(float(temperature), EDGES, laws))
     return tuple(tables)
 
@@ -108,8 +108,3 @@ def _law(own: NDArray[np.float64], middle: float) -> tuple[float, ...]:
         return (middle,)
     levels = (np.arange(_NUM_QUANTILES) + 0.5) / _NUM_QUANTILES
     return tuple(round(float(each), 4) for each in np.quantile(own, levels))
-
-
-def _middle(bucket: int) -> float:
-    bounds = (0.0, *EDGES, 1.0)
-    return (bounds[bucket] + bounds[bucket + 1]) / 2

@@ -146,6 +146,7 @@ def calibrate(args: argparse.Namespace) -> int:
     few = documents[:: max(1, len(documents) // args.documents)]
     places = calibration.Places.of(target, small, few)
     hits = calibration.noisy_hits(places)
+    noisy = float(hits.mean())
     named = Named.of(few, read_katz(args.out))
     sampled = [each for each in _TEMPERATURES if each > 0]
     made = replace(
@@ -154,9 +155,9 @@ def calibrate(args: argparse.Namespace) -> int:
     helped = left_to_the_draft(places, named, made, hits)
     found = {
         "agreement": round(places.agreement, 3),
-        "noisy_agreement": round(float(hits.mean()), 3),
+        "noisy_agreement": round(noisy, 3),
         "hope": round(_NEW_TEXT * places.agreement, 3),
-        "noisy_hope": round(_NEW_TEXT * float(hits.mean()), 3),
+        "noisy_hope": round(_NEW_TEXT * noisy, 3),
         "helped_hope": round(_NEW_TEXT * helped.greedy, 3),
         "helped_noisy_hope": round(_NEW_TEXT * helped.noisy, 3),
         **made.as_json(),
