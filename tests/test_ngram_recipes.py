@@ -44,7 +44,7 @@ def test_a_table_of_the_draft_s_text(draft: Transformer) -> None:
 
 def test_recipes_are_compared_on_held_out_text(draft: Transformer) -> None:
     """One line a recipe, a cooler draft's text is worth more to guess its greedy choices."""
-    found = comparison(draft, _long().split(), recipes(2_000, 0), lambda line: None)
+    found = comparison(draft, _long().split(), recipes(20_000, 0), lambda line: None)
     assert [recipe.name for recipe, _ in found][:2] == ["T = 1.5", "T = 1"]
     hot, cool, *with_corpus = (worth for _, worth in found)
     assert cool.draft1 >= hot.draft1 > 0.1

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from ssd.models.assets import read_card, read_draft, read_draft_state
-from ssd.models.integer import GROUP, quantised, restored
+from ssd.models.int4 import GROUP, quantised, restored
 from ssd.models.transformer import Transformer
 from ssd.train.__main__ import main
 from ssd.train.body import Material
 from ssd.train.calibrate import document_rows
 from ssd.train.distill import Trainer
 from ssd.train.quantise import compensated
-from tests.test_integer import numbers
+from tests.test_int4 import numbers
 from tests.training import SETTINGS, corpus, target, write_target
 
 

@@ -11,12 +11,13 @@ import torch
 from ssd.exact import Numerics
 from ssd.meter import Meter
 from ssd.model import CachedModel
-from ssd.models.integer import ByRows, DynamicLinear
-from ssd.models.packed import in_integers, packed, quickened
+from ssd.models.int8 import DynamicLinear
+from ssd.models.packed import ByRows, in_integers, packed, quantised_draft
 from ssd.models.traced import TracedTransformer, traced
 from ssd.models.transformer import Transformer
 from tests.proposers import random_tree
-from tests.test_packed import even, needs_vnni
+from tests.test_int8 import HAS_BYTES
+from tests.test_packed import PACKED, even
 from tests.tiny import WIDTHS, exact, tiny
 
 
@@ -25,7 +26,7 @@ def plain(family: str, dtype: torch.dtype) -> Transformer:
 
 
 def draft() -> Transformer:
-    return quickened(even(vocab_size=64).model(torch.bfloat16))
+    return quantised_draft(even(vocab_size=64).model(torch.bfloat16))
 
 
 MODELS: dict[str, Callable[[], Transformer]] = {
@@ -33,6 +34,8 @@ MODELS: dict[str, Callable[[], Transformer]] = {
     "gpt2 bf16": lambda: plain("gpt2", torch.bfloat16),
     "llama packed": lambda: packed(plain("llama", torch.bfloat16)),
     "gpt2 packed": lambda: packed(plain("gpt2", torch.bfloat16)),
+    "llama packed fp32": lambda: packed(tiny("llama", 1).model(torch.float32)),
+    "gpt2 packed fp32": lambda: packed(tiny("gpt2", 1).model(torch.float32)),
     "int4": lambda: in_integers(even().model(torch.float32), 4),
     "int8": lambda: in_integers(even().model(torch.float32), 8),
     "a draft's": draft,
@@ -73,13 +76,14 @@ def test_few_traces_serve_all_passes_and_all_numerics() -> None:
     assert isinstance(model.weights.layers[0].qkv, ByRows)
 
 
-@needs_vnni
-def test_products_that_are_no_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_weights_that_are_no_tensors(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> None:
     """A kernel's own object goes into a trace too."""
     monkeypatch.setattr("ssd.models.packed._MANY", 0)
-    model = draft().with_numerics(Numerics("fast", WIDTHS))
+    model = quantised_draft(even(vocab_size=64).model(dtype))
+    model = model.with_numerics(Numerics("fast", WIDTHS))
     assert isinstance(model.weights.head, ByRows)
-    assert isinstance(model.weights.head.wide, DynamicLinear)
+    assert isinstance(model.weights.head.wide, DynamicLinear if HAS_BYTES else PACKED[dtype])
     quick = traced(model)
     assert isinstance(quick, TracedTransformer)
     assert torch.equal(logits(quick, 1), logits(model, 1))
@@ -94,6 +98,7 @@ def test_where_nothing_can_be_traced_the_model_stays(monkeypatch: pytest.MonkeyP
     assert traced(model) is model
 
 
-def test_float32_stays_as_it_is() -> None:
+def test_plain_float32_stays_as_it_is() -> None:
+    """Of its linear layers a graph makes others, with other last bits."""
     model = plain("llama", torch.float32)
     assert traced(model) is model

@@ -18,7 +18,7 @@ from torch import Tensor
 from ssd.calibration import UNCALIBRATED, Calibration
 from ssd.cost import Hope
 from ssd.exact import Numerics
-from ssd.models.integer import from_bytes, in_bytes, restored
+from ssd.models.int4 import from_bytes, in_bytes, restored
 from ssd.models.layers import Linear, RMSNorm
 from ssd.models.llama import layers
 from ssd.models.transformer import Transformer, Weights

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ssd.exact import Numerics
 from ssd.models import gpt2, llama
-from ssd.models.integer import IntegerLinear
+from ssd.models.int8 import IntegerLinear
 from ssd.models.packed import PackedLinear
 from ssd.models.transformer import Transformer, Weights
 

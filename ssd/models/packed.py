@@ -1,7 +1,8 @@
-"""The same model with its products computed otherwise: laid out anew, or in integers."""
+"""The same model with other linear layers: packed for the processor, or with integer weights."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -9,14 +10,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ssd.models.integer import (
-    ByRows,
-    DynamicLinear,
-    Int4Linear,
-    Int8Linear,
-    IntegerLinear,
-    scripted,
-)
+from ssd.models.int4 import Int4Linear
+from ssd.models.int8 import DynamicLinear, Int8Linear, IntegerLinear, PlainSums, byte_sums
 from ssd.models.layers import GELU, Layer, Linear, Norm, Product, RMSNorm, SwiGLU, as_linear
 from ssd.models.transformer import Transformer, Weights
 
@@ -39,7 +34,10 @@ def _packed_product() -> Callable[..., Tensor]:
             x, packed, bias, "none", scalars, ""
         )
 
-    return scripted(product)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of TorchScript's age
+        made: Callable[..., Tensor] = torch.jit.script(product)
+    return made
 
 
 @dataclass(frozen=True)
@@ -71,42 +69,68 @@ class PackedLinear:
         return self.product(x, self.packed, self.bias)
 
 
+@dataclass(frozen=True)
+class ByRows:
+    """One layer computed in two ways: `narrow` for up to `most` rows, `wide` for more.
+
+    For a draft, whose rows need not be the same to the last bit whatever the batch.
+    """
+
+    narrow: Product
+    wide: Product
+    most: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.narrow(x) if len(x) <= self.most else self.wide(x)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that a call of few rows reads."""
+        return self.narrow.num_bytes
+
+
 def packed_or_plain(linear: Linear) -> Product:
-    """`linear` packed where this torch can, else itself."""
-    return _where_possible(PackedLinear.of, linear) or linear
+    """`linear` packed where this torch and processor can, else itself."""
+    return _first_possible(linear, PackedLinear.of) or linear
 
 
 def packed(model: Transformer) -> Transformer:
-    """`model` with packed products where this torch can: bf16 on a CPU. Else `model` itself.
+    """`model` with packed linear layers where torch and the processor can: bf16 and fp32 on a CPU.
 
-    The kernels are those that torch.compile uses; which widths they keep exact is probed as ever.
+    The kernels are those that torch.compile uses; which widths they keep exact is probed.
     """
-    return _attempt(model, PackedLinear.of, PackedLinear.of)
+    return _with_layers(model, packed_or_plain)
 
 
-def quickened(model: Transformer) -> Transformer:
-    """A draft with 4 bits for few rows, and 8 for more where results are many; else as `packed`.
+def quantised_draft(model: Transformer) -> Transformer:
+    """A draft with weights of 4 bits in passes of few rows, and whatever is fast in wider ones.
 
-    For a draft alone: the result of a row depends on its company.
+    For a draft alone: the result of a row depends on the batch.
     """
-    return _attempt(model, _quick, _quick)
+    return _with_layers(model, _draft_layer)
 
 
-def _quick(linear: Linear) -> Product:
-    """The quickest of the products that go with the shape, the processor and this torch."""
+def _draft_layer(linear: Linear) -> Product:
+    """The fastest of the layers that go with the shape, the processor and this torch."""
     is_large = len(linear.weight) > _MANY
-    wide = _where_possible(DynamicLinear.of, linear) if is_large else None
-    if wide is None:
-        wide = PackedLinear.of(linear)
-    narrow = _where_possible(Int4Linear.of, linear)
-    return wide if narrow is None else ByRows(narrow, wide, _FEW_OF_MANY if is_large else _FEW)
+    is_wide = is_large or linear.weight.dtype == torch.float32
+    kinds = (DynamicLinear.of, PackedLinear.of) if is_wide else (PackedLinear.of, DynamicLinear.of)
+    wide = _first_possible(linear, *kinds) or linear
+    narrow = _first_possible(linear, Int4Linear.of)
+    if narrow is None:
+        return wide if isinstance(wide, PackedLinear) else packed_or_plain(linear)
+    is_early = is_large or isinstance(wide, DynamicLinear)
+    return ByRows(narrow, wide, _FEW_OF_MANY if is_early else _FEW)
 
 
-def _where_possible(make: Make, linear: Linear) -> Product | None:
-    try:
-        return make(linear)
-    except (RuntimeError, AttributeError, ValueError):  # it does not fit, or there is none
-        return None
+def _first_possible(linear: Linear, *kinds: Make) -> Product | None:
+    """`linear` as the first of `kinds` that it fits, None where there is none."""
+    for make in kinds:
+        try:
+            return make(linear)
+        except (RuntimeError, AttributeError, ValueError):  # it does not fit, or torch has it not
+            continue
+    return None
 
 
 def in_integers(model: Transformer, bits: int) -> Transformer:
@@ -117,7 +141,7 @@ def in_integers(model: Transformer, bits: int) -> Transformer:
     try:
         if model.weights.embedding.device.type != "cpu":
             raise ValueError("there are no such kernels for a GPU here")
-        layer: Make = Int4Linear.of if bits == 4 else Int8Linear.of
+        layer = Int4Linear.of if bits == 4 else _bytes_layer()
         weights = _remade(model.weights, layer, IntegerLinear.of)
     except (RuntimeError, AttributeError, ValueError) as error:
         raise ValueError(
@@ -131,6 +155,12 @@ def in_integers(model: Transformer, bits: int) -> Transformer:
         norm=_in_bf16(weights.norm),
     )
     return Transformer(model.architecture, narrow, model.numerics)
+
+
+def _bytes_layer() -> Make:
+    """The fastest form of a layer in 8 bits here."""
+    has_avx512 = "AVX512" in torch.backends.cpu.get_cpu_capability()
+    return Int8Linear.of if has_avx512 or byte_sums() == PlainSums.of else IntegerLinear.of
 
 
 def _with_bf16_norms(layer: Layer) -> Layer:
@@ -147,16 +177,12 @@ def _in_bf16(norm: Norm) -> Norm:
     return replace(norm, weight=norm.weight.bfloat16(), bias=norm.bias.bfloat16())
 
 
-def _attempt(model: Transformer, layer: Make, head: Make) -> Transformer:
-    """`model` with products made by `layer` and `head`; itself where that is impossible."""
+def _with_layers(model: Transformer, make: Make) -> Transformer:
+    """`model` with its linear layers made by `make` on a CPU in bf16 or fp32, else itself."""
     embedding = model.weights.embedding
-    if embedding.device.type != "cpu" or embedding.dtype != torch.bfloat16:
+    if embedding.device.type != "cpu" or embedding.dtype not in (torch.bfloat16, torch.float32):
         return model
-    try:
-        weights = _remade(model.weights, layer, head)
-    except (RuntimeError, AttributeError, ValueError):  # this build of torch has no such kernels
-        return model
-    return Transformer(model.architecture, weights, model.numerics)
+    return Transformer(model.architecture, _remade(model.weights, make, make), model.numerics)
 
 
 def _remade(weights: Weights, layer: Make, head: Make) -> Weights:

@@ -12,7 +12,7 @@ from ssd.exact import Numerics
 from ssd.models import machine
 from ssd.models.download import Progress, Report
 from ssd.models.families import fingerprint
-from ssd.models.packed import packed, quickened
+from ssd.models.packed import packed, quantised_draft
 from ssd.models.traced import traced
 from ssd.models.transformer import Transformer
 
@@ -45,7 +45,7 @@ def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
 
     Its rows guess and decide nothing, so it computes in `fast` numerics.
     """
-    forms = {"packed": packed, "quickened": quickened}
+    forms = {"packed": packed, "quantised": quantised_draft}
 
     def made(name: str) -> Transformer:
         return traced(forms[name](draft).with_numerics(Numerics("fast")))

@@ -16,7 +16,8 @@ from torch import Tensor
 from ssd.cost import one_pass
 from ssd.exact import Numerics
 from ssd.models.attention import Attention, Frame, parts_of, tensors_in
-from ssd.models.integer import ByRows
+from ssd.models.layers import Linear, Product
+from ssd.models.packed import ByRows
 from ssd.models.transformer import Transformer, Weights
 
 _FEW_ROWS = 16  # a pass of more takes so long that the making of its views does not show
@@ -132,10 +133,11 @@ def _with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
 def traced(model: Transformer) -> Transformer:
     """`model` with its layers traced on a CPU; itself elsewhere, or where this torch cannot.
 
-    Float32 stays as it is: of its products a graph makes others, with other last bits.
+    Plain float32 layers stay as they are: of them a graph makes others, with other last bits.
     """
     embedding = model.weights.embedding
-    if embedding.device.type != "cpu" or embedding.dtype == torch.float32:
+    is_plain = any(isinstance(part, Linear) for part in _linears(model.weights))
+    if embedding.device.type != "cpu" or (embedding.dtype == torch.float32 and is_plain):
         return model
     quick = TracedTransformer(model, {})
     try:
@@ -143,3 +145,9 @@ def traced(model: Transformer) -> Transformer:
     except RuntimeError:
         return model
     return quick
+
+
+def _linears(weights: Weights) -> Iterator[Product]:
+    """All linear layers, of those that are computed in two ways both."""
+    for linear in (*(each for layer in weights.layers for each in layer.linears), weights.head):
+        yield from (linear.narrow, linear.wide) if isinstance(linear, ByRows) else (linear,)

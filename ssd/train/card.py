@@ -21,7 +21,7 @@ the draft will say. This page is made from `draft.json` by `python -m ssd.train 
   embedding the draft borrows and whose text it learned from.
 * `draft-*.safetensors`: the draft's blocks, its last norm and `head_ids`, the ids that it may
   propose. A weight in 4 bits is two tensors, `.codes`, two in a byte, and `.scales`, a scale and an
-  offset for each 32 of a row (`ssd/models/integer.py`); the rest is bfloat16. The embedding is the
+  offset for each 32 of a row (`ssd/models/int4.py`); the rest is bfloat16. The embedding is the
   target's and not stored, nor is the head where it is not in 4 bits: rows of the target's head.
 * `katz.npz`: `keys`, `tokens`, `probabilities` (see `ssd/ngram.py`).
 * `draft.json`: all settings and figures, and the calibration (see `ssd/models/assets.py`).

@@ -23,7 +23,7 @@ from ssd.models.assets import (
     read_draft_state,
     write_draft,
 )
-from ssd.models.integer import GROUP, LEVELS, bf16_scales, grid
+from ssd.models.int4 import GROUP, LEVELS, bf16_scales, grid
 from ssd.models.layers import Linear, Product, SwiGLU, as_linear
 from ssd.models.transformer import Transformer, Weights
 from ssd.train.calibrate import Document, document_rows
