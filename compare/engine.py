@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from compare.adjudicate import Adjudicator
@@ -25,7 +25,7 @@ from ssd.events import Finish, Prefill, StageSeconds, Step
 from ssd.lanes import Guessing
 from ssd.models.download import ModelUnavailable, Progress
 from ssd.models.fetch import default_cache, given_folder
-from ssd.models.load import LoadedPair, Options, load_pair
+from ssd.models.load import LoadedPair, Options, load_pair, refined
 from ssd.models.pairs import PAIRS
 from ssd.request import Request
 from ssd.stop import VisibleText
@@ -46,7 +46,7 @@ def open_engine(setup: Setup, report: Report) -> PairEngine:
         report(Loading(progress.stage, progress.done, progress.total))
 
     try:
-        pair = load_pair(options, tell)
+        pair = load_pair(options, tell, is_brief=True)
         return PairEngine(pair, options, Bench(pair))
     except ModelUnavailable as error:
         raise ValueError(str(error)) from error
@@ -99,6 +99,11 @@ class PairEngine:
         for method in methods:
             key = RunKey(method, "warm-up")
             self.bench.run(Task(key, "warm-up", request, Guessing(), answer=request.prompt[:4]))
+
+    def refined(self, pause: Callable[[], None]) -> PairEngine:
+        """The same engine with the machine measured more carefully; `pause` may raise to end it."""
+        pair = refined(self.pair, lambda progress: pause())
+        return replace(self, pair=pair, bench=Bench(pair))
 
     def lane(self, lane: Lane, job: Job) -> Iterator[Told | LaneEnded | Record]:
         """A run of one method; its record comes last."""

@@ -246,6 +246,9 @@ class Engine(Protocol):
     def lane(self, lane: Lane, job: Job) -> Iterator[Told | LaneEnded | Record]:
         """A run of one method; its record comes last."""
 
+    def refined(self, pause: Callable[[], None]) -> Engine:
+        """The same engine with the machine measured more carefully; `pause` may raise to end it."""
+
     def conclude(self, job: Job, records: Sequence[Record]) -> Outcome:
         """The summary and verdicts of the job's records, and the words in them."""
 

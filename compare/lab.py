@@ -7,7 +7,8 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from queue import SimpleQueue
+from functools import partial
+from queue import Empty, SimpleQueue
 
 from compare.job import (
     Ended,
@@ -26,12 +27,14 @@ from compare.job import (
     Waiting,
     sentence_of,
 )
+from compare.lab_engines import Engines
 from compare.lab_run import Run
 from compare.lab_task import Line, Task
 from compare.naming import base_name, check_methods
 from ssd.lanes import Guessing
 
-_ENGINES_KEPT = 2
+_IDLE_S = 3.0  # without a job, after which the device is put to other use
+_MOST_PREPARED = 8
 _log = logging.getLogger(__name__)
 
 Alone = Callable[[Callable[[], None]], AbstractContextManager[None]]
@@ -42,6 +45,14 @@ Work = Callable[[Job, int], Generator[Message, None, None]]
 def no_lock(on_wait: Callable[[], None]) -> Iterator[None]:
     """Nothing, at once: for a machine on which no other program times anything."""
     yield
+
+
+class _MachineTaken(Exception):
+    """Another program's timed run has the machine."""
+
+
+def _give_up() -> None:
+    raise _MachineTaken
 
 
 class Lab:
@@ -65,14 +76,14 @@ class Lab:
         happens in another process: it takes and gives plain data, and Stop ends it from outside.
         """
         self.methods, self.limits = tuple(methods), limits
-        self._open_engine, self._alone = open_engine, alone
+        self._engines, self._alone = Engines(open_engine), alone
         self._is_remote = borrow is not None
         self._borrowed: Work = self._work if borrow is None else borrow(self._work)
         self._current: Task[Message] = Task()
-        self._engines: dict[Setup, Engine] = {}
         self._line = Line(limits.max_queue)
-        self._jobs: SimpleQueue[tuple[Job, Task[Message]]] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[Job, Task[Message]] | Setup] = SimpleQueue()
         self._turns = itertools.count()
+        self._prepared: set[Setup] = set()
         self._tasks: dict[str, Task[Message]] = {}
         self._stops: set[str] = set()  # whose Stop is for the job at hand or the one to come
         threading.Thread(target=self._serve, name="engine", daemon=True).start()
@@ -95,12 +106,15 @@ class Lab:
         if visitor in self._stops:  # looked up after the task is known, so that no Stop is lost
             task.stop()
         self._jobs.put((job, task))
-        told = 0
+        told, loading = 0, None
         try:
             while not task.is_over:
                 if (ahead := self._line.ahead(task)) not in (0, told):
                     told = ahead
                     yield (Waiting(ahead),)
+                elif (news := self._engines.loading) not in (None, loading):
+                    loading = news  # what is loaded ahead of this job
+                    yield (loading,)
                 yield task.take()
                 if task.is_stopped and not task.is_at_work:
                     yield (Ended("stopped", (), Outcome()),)
@@ -112,6 +126,13 @@ class Lab:
             if self._tasks.get(visitor) is task:
                 del self._tasks[visitor]
                 self._stops.discard(visitor)
+
+    def prepare(self, setup: Setup) -> None:
+        """Load the engine for `setup`, if nobody waits, for a job that is to be expected."""
+        is_new = setup not in self._prepared and len(self._prepared) < _MOST_PREPARED
+        if is_new and not self._is_remote and self._jobs.empty():
+            self._prepared.add(setup)
+            self._jobs.put(setup)
 
     def expect(self, visitor: str) -> None:
         """A job of the visitor's is about to come: a Stop from now on is for it, no other is."""
@@ -159,7 +180,15 @@ class Lab:
     def _serve(self) -> None:
         """The engine's thread: one job after another, for as long as the process lives."""
         while True:
-            job, task = self._jobs.get()
+            try:
+                item = self._jobs.get(timeout=_IDLE_S if self._engines.has_rough else None)
+            except Empty:
+                self._if_free(lambda: self._engines.refine(lambda: not self._jobs.empty()))
+                continue
+            if isinstance(item, Setup):
+                self._if_free(partial(self._engines.prepare, item))
+                continue
+            job, task = item
             try:
                 if not task.is_stopped:
                     self._run(job, task)
@@ -171,6 +200,14 @@ class Lab:
             finally:
                 task.finish()
                 self._line.leave(task)
+
+    def _if_free(self, work: Callable[[], None]) -> None:
+        """Do `work`, for which nobody waits, unless another program times something."""
+        try:
+            with self._alone(_give_up):
+                work()
+        except _MachineTaken:
+            pass
 
     def _run(self, job: Job, task: Task[Message]) -> None:
         with self._alone(lambda: task.put(MachineBusy())):
@@ -190,16 +227,6 @@ class Lab:
     def _work(self, job: Job, shift: int) -> Generator[Message, None, None]:
         """All of a job. `shift`: which of its methods comes first."""
         task = self._current
-        engine = self._engine(job.setup, task)
+        report = task.ignore if self._is_remote else task.put
+        engine = self._engines.get(job.setup, report)
         yield from Run(engine, job, self.limits, lambda: task.is_stopped).messages(shift)
-
-    def _engine(self, setup: Setup, task: Task[Message]) -> Engine:
-        """The engine for `setup`, from the few that are kept or loaded now."""
-        engine = self._engines.pop(setup, None)
-        if engine is None:
-            while len(self._engines) >= _ENGINES_KEPT:
-                del self._engines[next(iter(self._engines))]
-            report = task.ignore if self._is_remote else task.put
-            engine = self._open_engine(setup, report)
-        self._engines[setup] = engine
-        return engine

@@ -15,12 +15,26 @@ from ssd.model import LanguageModel, Pass
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 48, 64)
 _CONTEXT = 256
-PATIENCE = 6
-_MOST_ROUNDS = 40
 _DRIFT = 1.25
 _DISTURBED = 1.1
 _CLEAR = 0.98
 _MOVED = 0.02
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long passes are timed: until no median has moved for `patience` rounds in a row.
+
+    `rounds`: the most there are; the first warms up and does not count.
+    """
+
+    patience: int = 6
+    rounds: int = 40
+
+
+FULL = Effort()
+BRIEF = Effort(patience=2, rounds=4)
+"""For a first answer soon: medians of three."""
 
 
 @dataclass(frozen=True)
@@ -82,22 +96,23 @@ def measure(
     model: LanguageModel,
     clock: Callable[[], float],
     widths: Sequence[int] = WIDTHS,
-    patience: int = PATIENCE,
+    effort: Effort = FULL,
     before: Callable[[], object] = lambda: None,
+    report: Callable[[int, int], None] = lambda done, total: None,
 ) -> PassCosts:
     """The pass times of `model` behind a context of 256 tokens.
 
-    Each is the median of several, taken in turn over the widths until for `patience` rounds in a
-    row none has moved, so that other work on the machine disturbs little and all alike. The
-    shortest would flatter the wide passes, whose times vary more. `clock` is a meter's: it waits
-    for the device. `before` runs ahead of each pass: in a round the target's pass has driven a
-    draft's weights out of the caches.
+    Each is the median of several, taken in turn over the widths, so that other work on the machine
+    disturbs little and all alike. The shortest would flatter the wide passes, whose times vary
+    more. `clock` is a meter's: it waits for the device. `before` runs ahead of each pass: in a
+    round the target's pass has driven a draft's weights out of the caches. `report` is called after
+    each round with their number and the most there are.
     """
     cache = model.new_cache()
     taken: dict[int, list[float]] = {width: [] for width in widths if width <= model.max_width}
     medians = dict.fromkeys(taken, math.inf)
     in_vain = 0
-    for number in range(_MOST_ROUNDS):
+    for number in range(effort.rounds):
         for width, seconds in taken.items():
             rows = _alone(model, width)
             before()
@@ -109,7 +124,8 @@ def measure(
             known, medians = medians, {width: median(seconds) for width, seconds in taken.items()}
             has_moved = any(abs(medians[w] / known[w] - 1) > _MOVED for w in taken)
             in_vain = 0 if has_moved else in_vain + 1
-        if in_vain == patience:
+        report(number + 1, effort.rounds)
+        if in_vain == effort.patience:
             break
     return PassCosts(tuple(medians), tuple(medians.values()))
 

@@ -51,6 +51,8 @@ class FakeEngine:
     round_s: float = 0.0
     running: threading.Lock = field(default_factory=threading.Lock)
     overlaps: int = 0
+    refining: int = 0
+    refined_times: int = 0
 
     def environment(self, job: Job) -> Mapping[str, object]:
         return {
@@ -70,6 +72,13 @@ class FakeEngine:
 
     def warm_up(self, methods: Sequence[str]) -> None:
         pass
+
+    def refined(self, pause: Callable[[], None]) -> FakeEngine:
+        for _ in range(self.refining):
+            time.sleep(0.02)
+            pause()
+        self.refined_times += 1
+        return self
 
     def lane(self, lane: Lane, job: Job) -> Iterator[Told | LaneEnded | Record]:
         if not self.running.acquire(blocking=False):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ssd.cache import KVCache
-from ssd.cost import PassCosts, has_drifted, measure
+from ssd.cost import BRIEF, Effort, PassCosts, has_drifted, measure
 from ssd.model import Pass
 
 COSTS = PassCosts((1, 2, 4, 8), (10.0, 10.0, 12.0, 20.0))
@@ -63,7 +63,7 @@ def test_what_runs_before_a_pass_is_not_timed() -> None:
         ran.append(model.now)
         model.now += 1000
 
-    costs = measure(model, lambda: model.now, (1, 4), 2, before)
+    costs = measure(model, lambda: model.now, (1, 4), Effort(2), before)
     assert costs.seconds == (5, 11) and len(ran) % 2 == 0
 
 
@@ -79,9 +79,20 @@ def test_measuring_goes_on_until_times_have_settled() -> None:
     def clock() -> float:
         return model.now * (3 if len(rounds) < 4 else 1)
 
-    costs = measure(model, clock, (1,), 3, before)
+    costs = measure(model, clock, (1,), Effort(3), before)
     # The first is not counted. Medians: 15, 15, 15, 10, 5, 5, 5, 5.
     assert costs.seconds == (5,) and len(rounds) == 9
+
+
+def test_a_brief_measurement_is_a_median_of_three_and_says_how_far_it_is() -> None:
+    model, told = Timed(), list[tuple[int, int]]()
+
+    def report(done: int, total: int) -> None:
+        told.append((done, total))
+
+    costs = measure(model, lambda: model.now, (1, 2, 4, 8, 16), BRIEF, report=report)
+    assert costs.seconds == (5, 7, 11, 19, 35)
+    assert model.calls == 4 * 5 and told == [(n, 4) for n in (1, 2, 3, 4)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ssd.exact import CANDIDATE_WIDTHS, PROBE_ROWS, Numerics, hash_rows, probe
+from ssd.exact import CANDIDATE_WIDTHS, FIRST_ROWS, PROBE_ROWS, Numerics, hash_rows, probe
 from ssd.meter import Meter
 from ssd.model import CachedModel
 from ssd.tree import TokenTree
@@ -35,8 +35,9 @@ def test_an_invariant_model_is_found_invariant_at_all_widths() -> None:
     assert result.num_rows == PROBE_ROWS
 
 
+@pytest.mark.parametrize("num_rows", [FIRST_ROWS, PROBE_ROWS])
 @pytest.mark.parametrize("width", [1, 2, 7, 64, 128])
-def test_one_bit_at_one_place_of_one_width_is_found(width: int) -> None:
+def test_one_bit_at_one_place_of_one_width_is_found(width: int, num_rows: int) -> None:
     for place in {0, width // 2, width - 1}:
 
         def planted(ids: Sequence[int], place: int = place) -> Tensor:
@@ -46,7 +47,8 @@ def test_one_bit_at_one_place_of_one_width_is_found(width: int) -> None:
             return logits
 
         expected = tuple(w for w in CANDIDATE_WIDTHS if w != width)
-        assert probe(planted, 50).invariant_widths == expected
+        found = probe(planted, 50, num_rows=num_rows)
+        assert found.invariant_widths == expected and found.num_rows == num_rows
 
 
 def test_multiples_of_four_as_in_float32_products() -> None:

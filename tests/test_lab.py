@@ -309,3 +309,73 @@ def test_the_pairs_on_offer_come_from_the_environment() -> None:
     assert Limits.from_environment({"SSD_PAIRS": ",".join(PAIRS)}, PAIRS).pairs == PAIRS
     with pytest.raises(ValueError, match="SSD_PAIRS must name some of"):
         Limits.from_environment({"SSD_PAIRS": "llama"}, PAIRS)
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert is_so()
+
+
+def test_an_engine_is_loaded_ahead_once_and_the_visitor_sees_how_far_it_is() -> None:
+    opened: list[Setup] = []
+    goes_on, engine = threading.Event(), FakeEngine()
+
+    def open_engine(setup: Setup, report: Callable[[Loading], None]) -> FakeEngine:
+        opened.append(setup)
+        report(Loading("weights", 1, 2))
+        assert goes_on.wait(5)
+        return engine
+
+    lab = Lab(open_engine, METHODS, Limits())
+    lab.prepare(JOB.setup)
+    lab.prepare(JOB.setup)
+    wait_until(lambda: bool(opened))
+    batches = lab.run(JOB)
+    assert any(isinstance(message, Loading) for message in until(batches, Loading))
+    goes_on.set()
+    messages = all_of(batches)
+    assert isinstance(messages[-1], Ended) and opened == [JOB.setup]
+
+
+def test_what_goes_wrong_ahead_of_a_job_is_that_job_s_to_say() -> None:
+    def refuse(setup: Setup, report: object) -> FakeEngine:
+        raise ValueError("no model here: copy one")
+
+    lab = Lab(refuse, METHODS, Limits())
+    lab.prepare(JOB.setup)
+    (refusal,) = all_of(lab.run(JOB))
+    assert refusal == Refused("No model here: copy one.")
+
+
+def test_nothing_is_loaded_ahead_while_another_program_measures(tmp_path: Path) -> None:
+    opened: list[Setup] = []
+
+    def open_engine(setup: Setup, report: object) -> FakeEngine:
+        opened.append(setup)
+        return FakeEngine()
+
+    def alone(on_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        return machine_lock(on_wait, tmp_path / "lock")
+
+    lab = Lab(open_engine, METHODS, Limits(), alone)
+    with machine_lock(lambda: None, tmp_path / "lock"):
+        lab.prepare(JOB.setup)
+        time.sleep(0.1)
+    assert isinstance(all_of(lab.run(JOB))[-1], Ended) and opened == [JOB.setup]
+
+
+def test_an_idle_device_is_measured_more_carefully(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once an engine, and not while a job waits: that ends it, and it begins again later."""
+    monkeypatch.setattr("compare.lab._IDLE_S", 0.05)
+    engine = FakeEngine(refining=20)
+    lab = lab_of(engine)
+    all_of(lab.run(JOB))
+    time.sleep(0.1)
+    began = time.monotonic()
+    all_of(lab.run(JOB))
+    assert engine.refined_times == 0 and time.monotonic() - began < 5
+    wait_until(lambda: engine.refined_times == 1)
+    time.sleep(0.2)
+    assert engine.refined_times == 1 and not engine.overlaps

@@ -107,6 +107,13 @@ def _connect(
         num_threads,
     )
     race.stop.click(callbacks.stop, queue=False, **private)
+    gr.on(
+        [race.controls["prompt"].focus, *(chip.click for chip in race.chips)],  # type: ignore[attr-defined]
+        callbacks.prepare,
+        [race.controls[name] for name in ("pair", "precision", "numerics")],
+        queue=False,
+        **private,
+    )
     page.load(callbacks.first, None, drawn, queue=False, **private)
     race.view.recorded(callbacks.recorded, None, [race.view, *drawn], queue=False, **private)
     imported = [race.view, bar.prompts, *drawn]

@@ -110,6 +110,11 @@ class Callbacks:
         """What the followers draw."""
         return [output for follower in self.followers for output in follower.outputs]
 
+    def prepare(self, pair: str, precision: str, numerics: str) -> None:
+        """Load the models while the visitor types, where they are on this machine already."""
+        if self.codec_of(pair) is not None:
+            self.lab.prepare(Setup(pair, precision, cast(Numerics, numerics)))
+
     def begin(self, request: gr.Request) -> tuple[Update, ...]:
         """Run and Stop, before a run: a Stop counts from here on."""
         self.lab.expect(request.session_hash or "")

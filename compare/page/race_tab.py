@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ class Race:
     """The tab's components. `controls`: in the order of `callbacks.Fields`, by a link's names."""
 
     controls: Mapping[str, Component]
+    chips: Sequence[gr.Button]
     run: gr.Button
     stop: gr.Button
     view: gr.HTML
@@ -42,7 +43,7 @@ def race_tab(lab: Lab) -> Race:
     changed = [controls[name] for name in ("prompt", *words.CHIP_SETTINGS)]
     for key, chip in chips.items():
         chip.click(_setter(key), outputs=changed, queue=False, api_visibility="private")
-    return Race(controls, run, stop, race_view(DEFAULT_METHODS))
+    return Race(controls, tuple(chips.values()), run, stop, race_view(DEFAULT_METHODS))
 
 
 def _prompt() -> gr.Textbox:

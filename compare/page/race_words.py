@@ -5,17 +5,27 @@ from __future__ import annotations
 from compare.page import words
 
 _STAGES = {
-    "connecting": "连接中",
-    "downloading": "下载中",
-    "checking": "校验中",
-    "unpacking": "解包中",
-    "converting": "转换中",
-    "waiting for another process": "等待另一个进程",
-    "loading the model": "读取模型",
-    "probing the kernels": "探测计算内核",
-    "measuring pass times": "测量前向用时",
+    "connecting": ("connecting", "连接中"),
+    "downloading": ("downloading the model, once", "下载模型（仅一次）"),
+    "checking": ("checking the files", "校验文件"),
+    "unpacking": ("unpacking", "解包中"),
+    "converting": ("converting the weights, once", "转换权重（仅一次）"),
+    "waiting for another process": ("waiting for another process", "等待另一个进程"),
+    "loading the model": ("reading the model", "读取模型"),
+    "probing the kernels": (
+        "checking at which pass widths equal rows give equal bits here, once a machine",
+        "检查在哪些前向宽度下相同的行得到相同的比特（每台机器一次）",
+    ),
+    "choosing the draft's form": (
+        "choosing the draft's fastest form here, once a machine",
+        "为草稿模型选择本机最快的形式（每台机器一次）",
+    ),
+    "measuring pass times": (
+        "timing passes, by which the size of trees is decided",
+        "测量前向用时，据此决定树的大小",
+    ),
 }
-"""What loading is at, as `ssd.models` tells it, and the Chinese for it."""
+"""What loading is at, as `ssd.models` names it, and what that is for."""
 
 RACE: dict[str, tuple[str, str]] = {
     "title": ("Staged speculative decoding lab", "分级投机解码实验室"),
@@ -102,7 +112,7 @@ RACE: dict[str, tuple[str, str]] = {
         "第 {number} 次（共 {total} 次），用于计时",
     ),
     "loading": ("Loading the models: {stage}", "正在加载模型：{stage}"),
-    **{f"load_{stage}": (stage, chinese) for stage, chinese in _STAGES.items()},
+    **{f"load_{stage}": words for stage, words in _STAGES.items()},
     "warming": ("Warming up", "预热中"),
     "reading": ("{lane} is reading the prompt", "{lane}正在读提示词"),
     "writing": ("{lane} is writing", "{lane}正在生成"),

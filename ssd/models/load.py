@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache as cached
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,9 +11,8 @@ import torch
 from torch import Tensor
 
 from ssd.calibration import Calibration
-from ssd.cost import Pricing, default_clock, measure, one_pass
-from ssd.exact import CANDIDATE_WIDTHS, Numerics, NumericsKind, ProbeResult, probe
-from ssd.model import Pass
+from ssd.cost import Pricing, default_clock, one_pass
+from ssd.exact import NumericsKind, ProbeResult
 from ssd.models import machine
 from ssd.models.assets import ASSETS, DraftAsset, read_draft, read_katz
 from ssd.models.checkpoint import Checkpoint, read_checkpoint
@@ -24,8 +22,10 @@ from ssd.models.families import fingerprint, transformer
 from ssd.models.fetch import default_cache, embedded_target, given_folder
 from ssd.models.graphed import GraphedTransformer, graphed
 from ssd.models.hub import hub_folder
+from ssd.models.machine import Survey
 from ssd.models.packed import in_integers, packed
 from ssd.models.pairs import PAIRS, PairSpec
+from ssd.models.probing import probed
 from ssd.models.timing import Stopwatch, cheapest, model_key, pass_costs
 from ssd.models.traced import TracedTransformer, traced
 from ssd.models.transformer import Transformer
@@ -36,9 +36,7 @@ from ssd.text import TextCodec
 PRECISIONS = ("auto", "bf16", "fp32", "fp16", "int8", "int4")
 NUMERICS = ("exact", "fast")
 
-_FEW = 4  # rows, up to which widths are weighed against each other
 _INTEGER_BITS = {"int8": 8, "int4": 4}
-_CAREFUL = 12  # patience with them: what they cost is what every plain pass costs
 
 
 @dataclass(frozen=True)
@@ -99,11 +97,15 @@ class LoadedPair:
         return self.target.weights.embedding.device
 
 
-def load_pair(options: Options, report: Report = lambda progress: None) -> LoadedPair:
+def load_pair(
+    options: Options, report: Report = lambda progress: None, *, is_brief: bool = False
+) -> LoadedPair:
     """The pair that `options` name, probed and priced on this machine.
 
-    Sets the number of threads that torch uses. Raises ValueError for what the options got wrong and
-    ModelUnavailable where the model cannot be had; each message is one sentence.
+    `is_brief`: measure a machine that is not known yet as long as a first answer needs, no longer;
+    `refined` does the rest. Sets the number of threads that torch uses. Raises ValueError for what
+    the options got wrong and ModelUnavailable where the model cannot be had; each message is one
+    sentence.
     """
     device = choose_device(options.device)
     if options.threads is not None:
@@ -115,11 +117,12 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
     checkpoint = read_checkpoint(folder)
     bare = _target(checkpoint, options.precision, device)
     dtype = bare.weights.embedding.dtype
-    target, probed = _probed(bare, kind, cache, report)
+    survey = Survey(cache, report, is_brief)
+    target, probe_result = probed(bare, kind, survey)
     draft_folder = _draft_folder(spec, options, report)
     small, asset = _draft(draft_folder, bare, checkpoint.tensors.get("lm_head.weight"))
     clock = default_clock(device)
-    stopwatch = Stopwatch(clock, one_pass(target), model_key(target), cache, report)
+    stopwatch = Stopwatch(clock, one_pass(target), model_key(target), survey)
     draft = cheapest(graphed(small), stopwatch)
     pricing = Pricing(
         target=pass_costs(target, stopwatch),
@@ -127,7 +130,7 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
         alone=asset.alone,
         helped=asset.helped,
     )
-    is_exact = kind == "exact" and probed.is_invariant and dtype != torch.float32
+    is_exact = kind == "exact" and probe_result.is_invariant and dtype != torch.float32
     return LoadedPair(
         name=options.pair,
         folder=folder,
@@ -139,8 +142,32 @@ def load_pair(options: Options, report: Report = lambda progress: None) -> Loade
         calibration=asset.calibration,
         clock=clock,
         is_exact=is_exact,
-        description=_description(options, target, draft, probed, pricing) | _worth(asset),
+        description=_description(options, target, draft)
+        | _measured(target, probe_result, pricing)
+        | _worth(asset),
         draft_folder=draft_folder,
+    )
+
+
+def refined(pair: LoadedPair, report: Report) -> LoadedPair:
+    """`pair` with what was measured briefly measured with care; `report` may raise to end that.
+
+    A width that the longer probe finds not invariant is no longer used.
+    """
+    survey, kind = Survey(default_cache(), report), pair.target.numerics.kind
+    target, probe_result = probed(pair.target, kind, survey)
+    stopwatch = Stopwatch(pair.clock, one_pass(target), model_key(target), survey)
+    pricing = replace(
+        pair.pricing,
+        target=pass_costs(target, stopwatch),
+        draft=pass_costs(pair.draft, stopwatch),
+    )
+    return replace(
+        pair,
+        target=target,
+        pricing=pricing,
+        is_exact=pair.is_exact and probe_result.is_invariant,
+        description=pair.description | _measured(target, probe_result, pricing),
     )
 
 
@@ -179,65 +206,29 @@ def _draft(
     return model, DraftAsset()
 
 
-def _probed(
-    model: Transformer, kind: NumericsKind, cache: Path, report: Report
-) -> tuple[Transformer, ProbeResult]:
-    """`model` computing with the widths that the probe found invariant, and what it found.
-
-    A small width that takes longer than a larger one is left out: its passes are padded further.
-    """
-    name = model_key(model, "exact")
-
-    def fresh() -> dict[str, Any]:
-        alone = cached(lambda width: model.with_numerics(Numerics("exact", (width,))))
-        result = probe(
-            lambda ids: _lonely_rows(alone(len(ids)), ids),
-            model.vocab_size,
-            report=lambda done, total: report(Progress("probing the kernels", done, total)),
-        )
-        return {"widths": list(result.invariant_widths), "rows": result.num_rows}
-
-    found = machine.remembered(cache, "probe", name, fresh, _are_widths)
-    result = ProbeResult(tuple(found["widths"]), found["rows"])
-    if kind == "fast" or not result.is_invariant:
-        return model.with_numerics(Numerics(kind, CANDIDATE_WIDTHS)), result
-    exact = model.with_numerics(Numerics(kind, result.invariant_widths))
-
-    def affordable() -> dict[str, Any]:
-        few = tuple(width for width in result.invariant_widths if width <= _FEW)
-        clock = default_clock(model.weights.embedding.device)
-        slow = measure(exact, clock, few, _CAREFUL).overpriced
-        return {"widths": [width for width in result.invariant_widths if width not in slow]}
-
-    found = machine.remembered(cache, "widths", name, affordable, _are_widths)
-    return model.with_numerics(Numerics(kind, tuple(found["widths"]))), result
-
-
-def _are_widths(found: dict[str, Any]) -> bool:
-    return len(found["widths"]) > 0 and all(width in CANDIDATE_WIDTHS for width in found["widths"])
-
-
-def _lonely_rows(model: Transformer, ids: Sequence[int]) -> Tensor:
-    """Logits of rows that see nothing but themselves, in one pass."""
-    width = len(ids)
-    tokens = torch.tensor(ids)
-    rows = Pass(tokens, tokens % model.context_length, 0, 0, torch.eye(width, dtype=torch.bool))
-    return model.forward(rows, model.new_cache(), width)
-
-
 def _worth(asset: DraftAsset) -> dict[str, Any]:
     """By what guesses are weighed besides pass times."""
     hopes = {"alone": asdict(asset.alone), "helped": asdict(asset.helped)}
     return {"calibration": {"key": asset.calibration.digest, **hopes}}
 
 
-def _description(
-    options: Options,
-    target: Transformer,
-    draft: Transformer,
-    probed: ProbeResult,
-    pricing: Pricing,
-) -> dict[str, Any]:
+def _measured(target: Transformer, found: ProbeResult, pricing: Pricing) -> dict[str, Any]:
+    """What a record says of what was measured."""
+    return {
+        "probe": {
+            "key": model_key(target, "exact"),
+            "widths": list(found.invariant_widths),
+            "rows": found.num_rows,
+            "is_invariant": found.is_invariant,
+        },
+        "pass_seconds": {
+            name: dict(zip(map(str, costs.widths), costs.seconds, strict=True))
+            for name, costs in (("target", pricing.target), ("draft", pricing.draft))
+        },
+    }
+
+
+def _description(options: Options, target: Transformer, draft: Transformer) -> dict[str, Any]:
     """What a record says of the pair and the machine."""
     embedding = target.weights.embedding
     dtype = str(embedding.dtype).removeprefix("torch.")
@@ -250,15 +241,6 @@ def _description(
         "numerics": options.numerics,
         "is_graphed": isinstance(target, GraphedTransformer),
         "is_traced": isinstance(target, TracedTransformer),
-        "probe": {
-            "key": model_key(target, "exact"),
-            "widths": list(probed.invariant_widths),
-            "is_invariant": probed.is_invariant,
-        },
         "weights": {"target": fingerprint(target.weights), "draft": fingerprint(draft.weights)},
-        "pass_seconds": {
-            name: dict(zip(map(str, costs.widths), costs.seconds, strict=True))
-            for name, costs in (("target", pricing.target), ("draft", pricing.draft))
-        },
         "versions": versions(("torch", "transformers", "gradio", "numpy")),
     }

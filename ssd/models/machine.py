@@ -9,10 +9,16 @@ import platform
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from ssd.models.download import Report
+
+_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def hardware(device: torch.device) -> str:
@@ -45,8 +51,17 @@ def key(device: torch.device, **parts: object) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+@cache
+def code_version() -> str:
+    """A short hash of the code that computes and measures; what other code measured is not used."""
+    digest = hashlib.blake2b(digest_size=4)
+    for path in sorted((*_PACKAGE.glob("*.py"), *_PACKAGE.glob("models/**/*.py"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def _path(folder: Path, kind: str, name: str) -> Path:
-    return folder / "measured" / f"{kind}-{name}.json"
+    return folder / "measured" / f"{kind}-{name}-{code_version()}.json"
 
 
 def forget(folder: Path, kind: str, name: str) -> None:
@@ -83,3 +98,32 @@ def remembered(
     except OSError:
         pass
     return measured
+
+
+@dataclass(frozen=True)
+class Survey:
+    """How a machine is measured: where results are kept, who is told, and how carefully.
+
+    `is_brief`: measure less, for an answer soon. Careful measurements take the place of brief ones.
+    """
+
+    cache: Path
+    report: Report
+    is_brief: bool = False
+
+    def remembered(
+        self,
+        kind: str,
+        name: str,
+        measure: Callable[[], dict[str, Any]],
+        is_good: Callable[[dict[str, Any]], bool],
+    ) -> dict[str, Any]:
+        """As the function `remembered`; a careful survey takes nothing measured briefly."""
+
+        def is_enough(found: dict[str, Any]) -> bool:
+            return is_good(found) and (self.is_brief or not found["is_brief"])
+
+        def marked() -> dict[str, Any]:
+            return {**measure(), "is_brief": self.is_brief}
+
+        return remembered(self.cache, kind, name, marked, is_enough)

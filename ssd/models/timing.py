@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ssd.cost import PATIENCE, WIDTHS, PassCosts, has_drifted, measure
+from ssd.cost import BRIEF, FULL, WIDTHS, Effort, PassCosts, has_drifted, measure
 from ssd.exact import Numerics
 from ssd.models import machine
-from ssd.models.download import Progress, Report
+from ssd.models.download import Progress
 from ssd.models.families import fingerprint
+from ssd.models.machine import Survey
 from ssd.models.packed import packed, quantised_draft
 from ssd.models.traced import traced
 from ssd.models.transformer import Transformer
 
 _NARROW = (1, 4)  # rows of a draft's pass that its form is chosen for
 _GLANCE = (1, 4, 16)  # widths that show whether pass times have drifted
+_FORMS, _TIMES = "choosing the draft's form", "measuring pass times"
 
 
 @dataclass(frozen=True)
 class Stopwatch:
-    """How passes are timed and where that is kept.
+    """How passes are timed.
 
     `before`: what runs ahead of each of them; `beside`: the name of the model that it is of.
     """
@@ -30,14 +31,20 @@ class Stopwatch:
     clock: Callable[[], float]
     before: Callable[[], object]
     beside: str
-    cache: Path
-    report: Report
+    survey: Survey
 
-    def seconds(
-        self, model: Transformer, widths: Sequence[int] = WIDTHS, patience: int = PATIENCE
-    ) -> PassCosts:
+    @property
+    def effort(self) -> Effort:
+        """How long passes are timed."""
+        return BRIEF if self.survey.is_brief else FULL
+
+    def seconds(self, model: Transformer, stage: str, widths: Sequence[int] = WIDTHS) -> PassCosts:
         """The pass times of `model` as a round has them, after a pass of the target."""
-        return measure(model, self.clock, widths, patience, self.before)
+
+        def report(done: int, total: int) -> None:
+            self.survey.report(Progress(stage, done, total))
+
+        return measure(model, self.clock, widths, self.effort, self.before, report)
 
 
 def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
@@ -51,33 +58,34 @@ def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
         return traced(forms[name](draft).with_numerics(Numerics("fast")))
 
     def fresh() -> dict[str, Any]:
-        costs = {name: sum(stopwatch.seconds(made(name), _NARROW).seconds) for name in forms}
+        costs = {
+            name: sum(stopwatch.seconds(made(name), _FORMS, _NARROW).seconds) for name in forms
+        }
         return {"form": min(costs, key=lambda name: costs[name])}
 
     name = model_key(draft, "form", _NARROW, stopwatch.beside)
     found = machine.remembered(
-        stopwatch.cache, "form", name, fresh, lambda found: found["form"] in forms
+        stopwatch.survey.cache, "form", name, fresh, lambda found: found["form"] in forms
     )
     return made(found["form"])
 
 
 def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
-    """The pass times of `model` on this machine, measured anew when they have drifted."""
+    """The pass times of `model` on this machine, measured again when they have drifted."""
+    survey = stopwatch.survey
 
     def fresh() -> dict[str, Any]:
-        stopwatch.report(Progress("measuring pass times", 0))
-        costs = stopwatch.seconds(model)
+        costs = stopwatch.seconds(model, _TIMES)
         return {"widths": list(costs.widths), "seconds": list(costs.seconds)}
 
-    cache = stopwatch.cache
     kind = (type(model).__name__, model.numerics.kind, model.numerics.widths)
     parts = (*kind, WIDTHS, stopwatch.beside)
     name = model_key(model, *parts)
-    found = machine.remembered(cache, "cost", name, fresh, _are_costs)
+    found = survey.remembered("cost", name, fresh, _are_costs)
     costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
-    if has_drifted(costs, stopwatch.seconds(model, _GLANCE)):
-        machine.forget(cache, "cost", name)
-        found = machine.remembered(cache, "cost", name, fresh, _are_costs)
+    if has_drifted(costs, stopwatch.seconds(model, _TIMES, _GLANCE)):
+        machine.forget(survey.cache, "cost", name)
+        found = survey.remembered("cost", name, fresh, _are_costs)
     return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
 
 
