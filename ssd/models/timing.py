@@ -71,7 +71,7 @@ def cheapest(draft: Transformer, stopwatch: Stopwatch) -> Transformer:
 
 
 def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
-    """The pass times of `model` on this machine, measured again when they have drifted."""
+    """The pass times of `model` on this machine; a careful survey measures drifted ones again."""
     survey = stopwatch.survey
 
     def fresh() -> dict[str, Any]:
@@ -83,7 +83,7 @@ def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
     name = model_key(model, *parts)
     found = survey.remembered("cost", name, fresh, _are_costs)
     costs = PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
-    if has_drifted(costs, stopwatch.seconds(model, _TIMES, _GLANCE)):
+    if not survey.is_brief and has_drifted(costs, stopwatch.seconds(model, _TIMES, _GLANCE)):
         machine.forget(survey.cache, "cost", name)
         found = survey.remembered("cost", name, fresh, _are_costs)
     return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
