@@ -52,7 +52,7 @@ class HuggingFace:
             "library": "transformers",
             "attn_implementation": self._model.config._attn_implementation,
             "cache": "DynamicCache",
-            "dtype": str(self._pair.dtype).removeprefix("torch."),
+            "dtype": str(self._pair.library_dtype).removeprefix("torch."),
             "mode": "torch.inference_mode",
         }
         if self._method == "hf-lookup":
@@ -90,7 +90,9 @@ class HuggingFace:
 
     @cached_property
     def _model(self) -> Any:
-        return load_model(self._pair.folder, self._pair.dtype, _ATTENTION).to(self._pair.device)
+        return load_model(self._pair.folder, self._pair.library_dtype, _ATTENTION).to(
+            self._pair.device
+        )
 
     @cached_property
     def _draft(self) -> Any:

@@ -34,7 +34,7 @@ def load_draft(pair: LoadedPair, attention: str) -> Any:
     """
     folder: Path = pair.draft_folder
     if (folder / "config.json").is_file():
-        return load_model(folder, pair.dtype, attention)
+        return load_model(folder, pair.library_dtype, attention)
     from ssd.models.assets import read_draft_state
     from ssd.models.checkpoint import read_checkpoint
 
@@ -52,7 +52,7 @@ def load_draft(pair: LoadedPair, attention: str) -> Any:
         model.tie_weights()
     else:
         model.lm_head.load_state_dict({"weight": head.float()})
-    return model.to(pair.dtype).eval()
+    return model.to(pair.library_dtype).eval()
 
 
 def _library() -> Any:

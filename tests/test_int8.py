@@ -17,6 +17,7 @@ from ssd.models.int8 import (
     Int8Linear,
     IntegerLinear,
     PlainSums,
+    RescoredLinear,
     are_exact,
     byte_sums,
     extreme_codes,
@@ -156,6 +157,29 @@ def test_zeros_are_no_division_by_zero() -> None:
     layer = IntegerLinear.of(Linear(torch.zeros(4, 32)))
     assert not layer(torch.ones(2, 32).bfloat16()).any()
     assert not IntegerLinear.of(Linear(numbers(1, 4, 32)))(torch.zeros(2, 32)).any()
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_the_highest_results_of_a_head_are_those_of_its_weights(rows: int) -> None:
+    """To the last bit and whatever the batch; the others are the rough ones."""
+    linear = Linear(numbers(6, 300, WIDTH))
+    head, x = RescoredLinear.of(linear), numbers(7, rows, WIDTH)
+    found, rough = head(x), IntegerLinear.of(linear)(x)
+    exact = (x.double() @ linear.weight.double().T).float()
+    for row in range(rows):
+        ids = rough[row].topk(8).indices
+        others = torch.ones(300, dtype=torch.bool).index_fill(0, ids, False)
+        assert torch.equal(found[row, ids], exact[row, ids])
+        assert torch.equal(found[row, others], rough[row, others])
+        assert torch.equal(head(x[row : row + 1])[0], found[row])
+    assert torch.equal(found.argmax(1), exact.argmax(1))
+
+
+def test_a_small_head_is_exact_throughout() -> None:
+    linear, x = Linear(numbers(6, 5, WIDTH)), numbers(7, 3, WIDTH)
+    assert torch.equal(
+        RescoredLinear.of(linear)(x), (x.double() @ linear.weight.double().T).float()
+    )
 
 
 def test_all_kernels_give_the_same_bits() -> None:

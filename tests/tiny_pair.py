@@ -67,4 +67,5 @@ def tiny_pair(folder: Path, *, is_exact: bool = True, checkpoint: Tiny | None = 
             "probe": {"key": "tiny", "is_invariant": is_exact},
             "weights": {"target": "0", "draft": "1"},
         },
+        library_dtype=torch.bfloat16,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ssd.exact import Numerics
 from ssd.models import gpt2, llama
-from ssd.models.int8 import IntegerLinear
+from ssd.models.int8 import IntegerLinear, RescoredLinear
 from ssd.models.packed import PackedLinear
 from ssd.models.transformer import Transformer, Weights
 
@@ -60,6 +60,8 @@ def _tensors(value: object) -> list[Tensor]:
         return [value]
     if isinstance(value, PackedLinear):  # what is packed has no order to sample
         return [value.sample, *_tensors(value.bias)]
+    if isinstance(value, RescoredLinear):
+        return [*_tensors(value.rough), value.weight]
     if isinstance(value, IntegerLinear):
         return [value.sample, value.scales]
     if isinstance(value, tuple):

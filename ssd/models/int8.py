@@ -23,6 +23,7 @@ from ssd.models.layers import Linear
 WEIGHT_MAX = 127
 CODE_MAX = 64  # activation codes go from -64 to 64
 _STEPS = 128.0  # of the second term in one step of the first; a power of 2 divides exactly
+_RESCORED = 8
 _TINY = torch.finfo(torch.float32).tiny
 
 
@@ -139,6 +140,36 @@ class IntegerLinear:
         terms = torch.cat((first, wide.sub_(first).mul_(_STEPS)))
         sums, rest = self.sums(terms).chunk(2)
         return sums.add_(rest, alpha=1 / _STEPS).mul_(scale).to(x.dtype)
+
+
+@dataclass(frozen=True)
+class RescoredLinear:
+    """A head in 8 bits whose highest results of each row are computed again from the weights.
+
+    Weights rounded to 8 bits would decide between the first and the second where they are close;
+    here they only find the few that could be highest.
+    """
+
+    rough: IntegerLinear
+    weight: Tensor
+    count: int
+
+    @classmethod
+    def of(cls, linear: Linear) -> RescoredLinear:
+        """The layer; `linear` stays in memory beside it. Raises ValueError where it has a bias."""
+        return cls(IntegerLinear.of(linear), linear.weight, min(_RESCORED, len(linear.weight)))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        results = self.rough(x)
+        ids = results.topk(self.count, dim=1).indices
+        # In float64, so that the order of the sums, which may depend on the batch, shows nowhere.
+        exact = torch.mul(self.weight[ids].double(), x.double().unsqueeze(1)).sum(2)
+        return results.scatter(1, ids, exact.to(results.dtype))
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that a call reads."""
+        return self.rough.num_bytes
 
 
 @dataclass(frozen=True)

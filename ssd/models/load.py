@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from ssd.models.hub import hub_folder
 from ssd.models.machine import Survey
 from ssd.models.packed import in_integers, packed
 from ssd.models.pairs import PAIRS, PairSpec
+from ssd.models.precision import Choice, candidates, fastest, known_agreement
 from ssd.models.probing import probed
 from ssd.models.timing import Stopwatch, cheapest, model_key, pass_costs
 from ssd.models.traced import TracedTransformer, traced
@@ -85,6 +87,9 @@ class LoadedPair:
     is_exact: bool
     description: dict[str, Any]
     draft_folder: Path = ASSETS
+    library_dtype: torch.dtype = torch.float32
+    """What other libraries compute in on the same weights: the target's dtype; where that has
+    integer weights, the faster one here."""
 
     @property
     def dtype(self) -> torch.dtype:
@@ -115,9 +120,11 @@ def load_pair(
     report(Progress("loading the model", 0))
     kind = cast(NumericsKind, options.numerics)
     checkpoint = read_checkpoint(folder)
-    bare = _target(checkpoint, options.precision, device)
-    dtype = bare.weights.embedding.dtype
     survey = Survey(cache, report, is_brief)
+    choice = _choice(checkpoint, device, survey) if options.precision == "auto" else None
+    precision = options.precision if choice is None else choice.precision
+    bare = target_in(checkpoint, precision, device)
+    dtype = bare.weights.embedding.dtype
     target, probe_result = probed(bare, kind, survey)
     draft_folder = _draft_folder(spec, options, report)
     small, asset = _draft(draft_folder, bare, checkpoint.tensors.get("lm_head.weight"))
@@ -130,7 +137,9 @@ def load_pair(
         alone=asset.alone,
         helped=asset.helped,
     )
-    is_exact = kind == "exact" and probe_result.is_invariant and dtype != torch.float32
+    is_integer = precision in _INTEGER_BITS
+    rounds_attention = is_integer or dtype != torch.float32
+    is_exact = kind == "exact" and probe_result.is_invariant and rounds_attention
     return LoadedPair(
         name=options.pair,
         folder=folder,
@@ -143,9 +152,14 @@ def load_pair(
         clock=clock,
         is_exact=is_exact,
         description=_description(options, target, draft)
+        | {
+            "precision": precision if is_integer else str(dtype).removeprefix("torch."),
+            "choice": None if choice is None else choice.to_json(),
+        }
         | _measured(target, probe_result, pricing)
         | _worth(asset),
         draft_folder=draft_folder,
+        library_dtype=choose_dtype("auto", device) if is_integer else dtype,
     )
 
 
@@ -171,11 +185,26 @@ def refined(pair: LoadedPair, report: Report) -> LoadedPair:
     )
 
 
-def _target(checkpoint: Checkpoint, precision: str, device: torch.device) -> Transformer:
+def target_in(checkpoint: Checkpoint, precision: str, device: torch.device) -> Transformer:
+    """The model of `checkpoint` in a precision, not probed yet; `auto` is a dtype for the device.
+
+    Raises ValueError where the model or the machine does not go with it.
+    """
     bits = _INTEGER_BITS.get(precision)
     dtype = choose_dtype(precision, device) if bits is None else torch.float32
     model = transformer(checkpoint.config, checkpoint.tensors, dtype, device)
     return traced(graphed(packed(model)) if bits is None else in_integers(model, bits))
+
+
+def _choice(checkpoint: Checkpoint, device: torch.device, survey: Survey) -> Choice | None:
+    """What `auto` is on a CPU, None elsewhere."""
+    if device.type != "cpu":
+        return None
+    published = transformer(checkpoint.config, checkpoint.tensors, torch.float32, device)
+    agreement = known_agreement(fingerprint(published.weights))
+    key = model_key(published, "precision")
+    make = partial(target_in, checkpoint, device=device)
+    return fastest(candidates(agreement), make, agreement, key, survey)
 
 
 def _target_folder(spec: PairSpec, options: Options, cache: Path, report: Report) -> Path:
@@ -231,13 +260,11 @@ def _measured(target: Transformer, found: ProbeResult, pricing: Pricing) -> dict
 def _description(options: Options, target: Transformer, draft: Transformer) -> dict[str, Any]:
     """What a record says of the pair and the machine."""
     embedding = target.weights.embedding
-    dtype = str(embedding.dtype).removeprefix("torch.")
     return {
         "pair": options.pair,
         "device": str(embedding.device),
         "hardware": machine.hardware(embedding.device),
         "threads": torch.get_num_threads(),
-        "precision": options.precision if options.precision in _INTEGER_BITS else dtype,
         "numerics": options.numerics,
         "is_graphed": isinstance(target, GraphedTransformer),
         "is_traced": isinstance(target, TracedTransformer),

@@ -11,8 +11,15 @@ import torch
 from torch import Tensor
 
 from ssd.models.int4 import Int4Linear
-from ssd.models.int8 import DynamicLinear, Int8Linear, IntegerLinear, PlainSums, byte_sums
-from ssd.models.layers import GELU, Layer, Linear, Norm, Product, RMSNorm, SwiGLU, as_linear
+from ssd.models.int8 import (
+    DynamicLinear,
+    Int8Linear,
+    IntegerLinear,
+    PlainSums,
+    RescoredLinear,
+    byte_sums,
+)
+from ssd.models.layers import GELU, Layer, Linear, Product, SwiGLU, as_linear
 from ssd.models.transformer import Transformer, Weights
 
 _ROWS = 16  # the number of rows that the layout is chosen for
@@ -134,47 +141,30 @@ def _first_possible(linear: Linear, *kinds: Make) -> Product | None:
 
 
 def in_integers(model: Transformer, bits: int) -> Transformer:
-    """`model`, given in float32, with weights of 4 or 8 bits, the head's of 8; the rest is bf16.
+    """`model`, given in float32, with weights of 4 or 8 bits, the head's of 8 (`RescoredLinear`).
 
-    Raises ValueError where the model, the device or torch lack what that takes.
+    All else stays float32: in bf16, what a layer adds to is rounded too, which changes more first
+    choices than the 4 bits. What attention gathers is rounded by the layer that reads it, to bf16
+    or 14 bits, so that sums in another order show as little as in a bf16 model. Raises ValueError
+    where the model, the device or torch lack what that takes.
     """
     try:
         if model.weights.embedding.device.type != "cpu":
             raise ValueError("there are no such kernels for a GPU here")
         layer = Int4Linear.of if bits == 4 else _bytes_layer()
-        weights = _remade(model.weights, layer, IntegerLinear.of)
+        weights = _remade(model.weights, layer, RescoredLinear.of)
     except (RuntimeError, AttributeError, ValueError) as error:
         raise ValueError(
             f"int{bits} needs a CPU, a torch with oneDNN and a model without biases in its layers, "
             f"got another: use --precision bf16 or fp32 ({str(error).splitlines()[0]})"
         ) from error
-    narrow = replace(
-        weights,
-        embedding=weights.embedding.bfloat16(),
-        layers=tuple(_with_bf16_norms(layer) for layer in weights.layers),
-        norm=_in_bf16(weights.norm),
-    )
-    return Transformer(model.architecture, narrow, model.numerics)
+    return Transformer(model.architecture, weights, model.numerics)
 
 
 def _bytes_layer() -> Make:
     """The fastest form of a layer in 8 bits here."""
     has_avx512 = "AVX512" in torch.backends.cpu.get_cpu_capability()
     return Int8Linear.of if has_avx512 or byte_sums() == PlainSums.of else IntegerLinear.of
-
-
-def _with_bf16_norms(layer: Layer) -> Layer:
-    return replace(
-        layer,
-        attention_norm=_in_bf16(layer.attention_norm),
-        mlp_norm=_in_bf16(layer.mlp_norm),
-    )
-
-
-def _in_bf16(norm: Norm) -> Norm:
-    if isinstance(norm, RMSNorm):
-        return replace(norm, weight=norm.weight.bfloat16())
-    return replace(norm, weight=norm.weight.bfloat16(), bias=norm.bias.bfloat16())
 
 
 def _with_layers(model: Transformer, make: Make) -> Transformer:

@@ -137,6 +137,12 @@ def _measure(command: argparse.ArgumentParser) -> None:
     command.add_argument("--write", action="store_true", help="keep the figures in the card")
 
 
+def _agreement(command: argparse.ArgumentParser) -> None:
+    _corpus_in(command)
+    command.add_argument("--documents", type=_whole, default=30, help="held-out ones")
+    command.add_argument("--out", type=Path, default=ASSETS, help="the folder of agreement.json")
+
+
 def _head(command: argparse.ArgumentParser) -> None:
     command.add_argument("--draft", type=Path, default=ASSETS, help="the draft's folder")
     command.add_argument("--corpus", type=Path, required=True, help=".npz: what is frequent")
@@ -168,6 +174,7 @@ _COMMANDS: dict[str, tuple[Add, Callable[[argparse.Namespace], int]]] = {
     "calibrate": (_calibrate, steps.calibrate),
     "quantise": (_quantise, steps.quantise),
     "measure": (_measure, steps.measure),
+    "agreement": (_agreement, steps.agreement),
     "head": (_head, steps.head),
     "export": (_export, steps.export),
     "candidates": (_candidates, steps.candidates),

@@ -16,6 +16,7 @@ from ssd.models.assets import read_draft, read_katz, update_card, write_katz
 from ssd.models.checkpoint import read_checkpoint
 from ssd.models.families import fingerprint
 from ssd.models.packed import packed
+from ssd.models.precision import AGREEMENT
 from ssd.models.transformer import Transformer
 from ssd.text import TextCodec
 from ssd.train import calibrate as calibration
@@ -27,6 +28,7 @@ from ssd.train import measure as figures
 from ssd.train import ngram as ngrams
 from ssd.train import quantise as rounding
 from ssd.train import teach as lessons
+from ssd.train.agreement import agreements
 from ssd.train.answers import AnswerSettings, Cycle, Prompts, Writer, write_answers
 from ssd.train.body import Material
 from ssd.train.corpus import Corpus
@@ -205,6 +207,18 @@ def measure(args: argparse.Namespace) -> int:
     print(json.dumps(found, indent=1))
     if args.write:
         update_card(args.out, {"figures": found})
+    return EXIT_OK
+
+
+def agreement(args: argparse.Namespace) -> int:
+    """measure how often each precision of the target chooses as the published weights do"""
+    checkpoint = read_checkpoint(target_folder(args.target, progress_line()))
+    held_out = list(Corpus.load(args.corpus).split()[1].documents())
+    few = held_out[:: max(1, len(held_out) // args.documents)]
+    path = args.out / AGREEMENT
+    known = json.loads(path.read_text()) if path.is_file() else {}
+    found = agreements(checkpoint, ("bf16", "int8", "int4"), few, _say)
+    path.write_text(json.dumps(known | found, indent=1) + "\n")
     return EXIT_OK
 
 
