@@ -29,6 +29,7 @@ from ssd.model import CachedModel
 from ssd.ngram import NGram
 from ssd.request import Request
 from ssd.tree import NO_PARENT, TokenTree
+from ssd.trust import DraftTrust, Expectation
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class DraftStage:
         self._ngram = ngram
         self._meter = meter
         self._witness = witness
+        self._trust = DraftTrust()
 
     def prefill(self, context: Sequence[int]) -> Iterator[None]:
         """Fill the draft's cache, if the context fits, and read the prompt into the N-gram."""
@@ -111,8 +113,11 @@ class DraftStage:
         if self._ngram is not None:
             with self._meter.time("ngram"):
                 self._ngram.turn_to(context, request)
+        self._trust.learn(context)
         growth = _Growth(self, context, request, limits)
-        return as_tree(context[-1], growth.grown())
+        tree = as_tree(context[-1], growth.grown())
+        self._trust.note(context, growth.expectations())
+        return tree
 
     # The parts of a round, used by _Growth.
 
@@ -150,6 +155,11 @@ class DraftStage:
     def meter(self) -> Meter:
         """The lane's clock."""
         return self._meter
+
+    @property
+    def trust(self) -> float:
+        """What the answer at hand makes of an expected gain."""
+        return self._trust.factor
 
     @property
     def ngram(self) -> NGram | None:
@@ -206,19 +216,38 @@ class _Growth:
 
         A row gains what a first guess of the draft may bring where the N-gram has not spoken.
         """
-        hopes = pricing.helped if self._stage.policy.is_merged else pricing.alone
-        hope = hopes.greedy if self._request.sampling.is_greedy else hopes.noisy
+        trust = self._stage.trust
         chances = self._unread_chances(priced.candidates)
         unread = sorted(chances, key=lambda path: -chances[path])
         gain = most = 0.0
         num_worth, waiting = 0, self._stage.num_pending
         for number, path in enumerate(unread, start=1):
-            foreseen = sum(guess.probability for guess in self._foreseen_after(path))
-            gain += chances[path] * hope * max(0.0, 1.0 - foreseen)
+            gain += chances[path] * trust * self._expected_gain(path, pricing)
             net = gain - priced.tokens_per_second * pricing.draft.at(number + waiting)
             if net > most:
                 most, num_worth = net, number
         return sorted(unread[:num_worth], key=len)
+
+    def _expected_gain(self, path: Path, pricing: Pricing) -> float:
+        """The probability that a first proposal of the draft after `path` gains a token."""
+        hopes = pricing.helped if self._stage.policy.is_merged else pricing.alone
+        hope = hopes.greedy if self._request.sampling.is_greedy else hopes.noisy
+        foreseen = sum(guess.probability for guess in self._foreseen_after(path))
+        return hope * max(0.0, 1.0 - foreseen)
+
+    def expectations(self) -> dict[Path, Expectation]:
+        """What was expected of each row that was read, none without a price."""
+        pricing = self._stage.policy.pricing
+        if pricing is None:
+            return {}
+        found = {}
+        for path, guesses in self._drafted.items():
+            if guesses:
+                token = guesses[0].token
+                foreseen = {each.token: each.probability for each in self._foreseen_after(path)}
+                worth = 1.0 - foreseen.get(token, 0.0)
+                found[path] = Expectation(token, worth, self._expected_gain(path, pricing))
+        return found
 
     def _with_foresight(self, unread: list[Path]) -> list[Path]:
         """The unread paths and the rows that the N-gram expects to be read after them."""

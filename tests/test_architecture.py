@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ssd.meter", "ssd.stop"),
     ("ssd.request", "ssd.model"),
     ("ssd.proposer", "ssd.cost", "ssd.rules", "ssd.calibration", "ssd.grow", "ssd.guesses"),
-    ("ssd.ngram", "ssd.draft"),
+    ("ssd.ngram", "ssd.trust", "ssd.draft"),
     ("ssd.decode",),
     ("ssd.models",),
     ("ssd.lanes", "ssd.commands", "ssd.train"),
