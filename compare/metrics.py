@@ -6,6 +6,9 @@ Beside the contract's keys a summary has
 * `per_prompt`: for each method a row a prompt, the slowest first (`compare.breakdown.per_prompt`);
 * `looping`: the prompts whose answer goes round in circles; `without_looping`: the table without
   them, null where there are none or nothing else;
+* `plain_loop`: speed-ups over the plain autoregressive loop where the exact one is noticeably
+  slower (`compare.plain_loop`), else null;
+* `choice`: the precision that `auto` chose, and by what;
 * `noise`: how far the repeats of one run lie apart (`compare.breakdown.noise`).
 
 Rows of `acceptance_by_depth` have the 95 % Wilson interval, `low` and `high`, too.
@@ -24,6 +27,7 @@ from compare.certificate import VERDICTS, Certificate, certify
 from compare.digest import Digest, Digests
 from compare.intervals import bootstrap, wilson
 from compare.naming import BASELINES, REFERENCE, has_verdict
+from compare.plain_loop import plain_loop, precision_choice
 from compare.records import SCHEMA, RunKey
 from compare.step_record import ORIGINS, Seconds
 
@@ -96,6 +100,12 @@ def summary(environment: Mapping[str, Any], digests: Digests) -> dict[str, Any]:
             _methods(environment, others, digests.methods) if looping and others.runs else None
         ),
         "noise": breakdown.noise(digests),
+        "choice": precision_choice(environment),
+        "plain_loop": plain_loop(
+            environment,
+            digests.methods,
+            lambda method, over: decode_speedup(digests, method, over).by_prompt,
+        ),
     }
 
 

@@ -28,7 +28,7 @@ from compare.report_tables import (
     prompts_tables,
 )
 from compare.report_words import Language, columns, dictionary
-from compare.table import cautions, looping_words
+from compare.table import cautions, choice_words, looping_words
 
 _WEB = Path(__file__).parent / "report_web"
 _FULL_WIDTH = ("speedup_title", "stages_title", "origins_title")
@@ -84,6 +84,8 @@ def _opening(data: Json, found: list[Difference], words: Words) -> Iterator[Mark
         yield element("p", words["failures"].format(count=failures), class_="verdict bad")
     for sentence in cautions(data, words):
         yield element("p", sentence, class_="verdict near")
+    for sentence in choice_words(data, words):
+        yield element("p", sentence, class_="soft")
 
 
 def _verdict(data: Json, words: Words) -> Markup:

@@ -201,10 +201,23 @@ WORDS: dict[str, tuple[str, str]] = {
         TABLE_WORDS["looping"],
         "去掉循环的回答（不同 4 元组不到一半，共 {count} 个：{names}）：",
     ),
-    "padded": (
-        TABLE_WORDS["padded"],
-        "fp32 下精确前向补齐到四行，作为基准的自回归循环因此变慢："
-        "请加上方法 native，即不补齐的循环",
+    "plain": (
+        TABLE_WORDS["plain"],
+        "在这台机器上，精确数值使自回归循环用时为普通循环的 {ratio} 倍{source}。"
+        "以同一精度下最快的普通循环为基准：{speedups}。表中的加速比以精确循环为基准。",
+    ),
+    "plain_run": (TABLE_WORDS["plain_run"], "（方法 native）"),
+    "plain_measured": (
+        TABLE_WORDS["plain_measured"],
+        "（加载模型时测得；加上方法 native 可实际运行它）",
+    ),
+    "chosen": (
+        TABLE_WORDS["chosen"],
+        "选用精度 {precision}：在这台机器上一个典型回答用时最短（{seconds}）{agreement}。",
+    ),
+    "agreement": (
+        TABLE_WORDS["agreement"],
+        "；与已发布权重的首选词元 {share} 一致",
     ),
     "noisy": (
         TABLE_WORDS["noisy"],

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from compare.naming import NATIVE
-
 By = Literal["category", "prompt"]
 Words = Mapping[str, str]
 
@@ -17,8 +15,14 @@ WORDS: Words = {
     "of": "{count} of {total}",
     "looping": "Without looping answers "
     "(fewer than half of their 4-grams are distinct; {count}: {names}):",
-    "padded": "In fp32 exact passes are padded to four rows, which slows the autoregressive loop "
-    "that speed-ups are told against: add the method native, the loop without it",
+    "plain": "On this machine exact numerics makes the autoregressive loop take {ratio} times as "
+    "long as the plain one{source}. Against the plain loop, the fastest of this precision: "
+    "{speedups}. The speed-ups in the table are against the exact loop.",
+    "plain_run": ", the method native",
+    "plain_measured": " (measured when the model was loaded; add the method native to run it)",
+    "chosen": "Precision {precision} was chosen: a typical answer takes least time in it here "
+    "({seconds}){agreement}.",
+    "agreement": "; it makes {share} of the first choices of the published weights",
     "noisy": "Noisy machine: repeats of {method} differ by {spread} (standard deviation; more than "
     "{limit} is much): run again with nothing else running",
 }
@@ -45,13 +49,13 @@ _PROMPT_HEADS = ("prompt", "speed-up", "tokens", "entropy", "distinct 4-grams", 
 def table(summary: Mapping[str, Any]) -> str:
     """The methods of a summary, a row each, under a line that says what was run on what.
 
-    Below it the table without looping answers where there are any, and words on what the times are
-    not to be trusted for.
+    Before them, what the numbers must not be trusted for; below, the table without looping answers
+    where there are any.
     """
-    parts = [title(summary["environment"]), methods_table(summary["methods"])]
+    parts = [title(summary["environment"]), *choice_words(summary), *cautions(summary)]
+    parts.append(methods_table(summary["methods"]))
     if summary["without_looping"] is not None:
         parts += [looping_words(summary), methods_table(summary["without_looping"])]
-    parts += cautions(summary)
     return "\n\n".join(parts)
 
 
@@ -123,15 +127,31 @@ def looping_words(summary: Mapping[str, Any], words: Words = WORDS) -> str:
     return words["looping"].format(count=len(names), names=", ".join(names))
 
 
+def plain_words(summary: Mapping[str, Any], words: Words = WORDS) -> list[str]:
+    """A sentence with the speed-ups over the plain loop, where the exact one is slower."""
+    plain = summary.get("plain_loop")
+    if plain is None:
+        return []
+    speedups = ", ".join(f"{name} {value:.2f}x" for name, value in plain["speedup"].items())
+    source = words["plain_run" if plain["is_run"] else "plain_measured"]
+    return [words["plain"].format(ratio=f"{plain['ratio']:.2f}", source=source, speedups=speedups)]
+
+
 def cautions(summary: Mapping[str, Any], words: Words = WORDS) -> list[str]:
-    """Sentences on a padded baseline that stands alone, and on a noisy machine."""
-    pair = summary["environment"].get("pair", {})
-    kind = tuple(pair.get(name) for name in ("precision", "numerics", "device"))
-    is_padded = kind == ("float32", "exact", "cpu") and NATIVE not in summary["methods"]
-    found = [words["padded"]] if is_padded else []
-    if summary["noise"]["is_noisy"]:
-        found.append(noise_words(summary["noise"], words))
-    return found
+    """Sentences on a baseline that pays for exactness, and on a noisy machine."""
+    noisy = [noise_words(summary["noise"], words)] if summary["noise"]["is_noisy"] else []
+    return plain_words(summary, words) + noisy
+
+
+def choice_words(summary: Mapping[str, Any], words: Words = WORDS) -> list[str]:
+    """A sentence on the precision that `auto` chose, and why."""
+    choice = summary.get("choice")
+    if choice is None:
+        return []
+    name, share = choice["precision"], choice["agreement"]
+    seconds = ", ".join(f"{each} {value:.2f} s" for each, value in choice["seconds"].items())
+    agreement = "" if share is None else words["agreement"].format(share=f"{share:.1%}")
+    return [words["chosen"].format(precision=name, seconds=seconds, agreement=agreement)]
 
 
 def noise_words(noise: Mapping[str, Any], words: Words = WORDS) -> str:

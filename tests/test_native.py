@@ -9,7 +9,6 @@ import pytest
 
 from compare.methods import Bench, Task
 from compare.records import RunKey
-from compare.table import WORDS, cautions
 from ssd.exact import Numerics
 from ssd.lanes import Guessing
 from ssd.request import Request
@@ -41,24 +40,3 @@ def test_a_prompt_that_fills_the_context_is_a_failure(tmp_path: Path) -> None:
     pair = tiny_pair(tmp_path / "target")
     full = replace(REQUEST, prompt=(1,) * pair.target.context_length)
     assert "context" in (Bench(pair).run(task("native", full)).error or "")
-
-
-@pytest.mark.parametrize(
-    ("precision", "device", "methods", "is_told"),
-    [
-        ("float32", "cpu", ("autoregressive", "staged"), True),
-        ("float32", "cpu", ("autoregressive", "native"), False),
-        ("float32", "cuda:0", ("autoregressive",), False),
-        ("bfloat16", "cpu", ("autoregressive",), False),
-    ],
-)
-def test_a_padded_baseline_that_stands_alone_is_told(
-    precision: str, device: str, methods: tuple[str, ...], is_told: bool
-) -> None:
-    pair = {"precision": precision, "device": device, "numerics": "exact"}
-    summary = {
-        "environment": {"pair": pair},
-        "methods": dict.fromkeys(methods),
-        "noise": {"is_noisy": False},
-    }
-    assert cautions(summary) == ([WORDS["padded"]] if is_told else [])

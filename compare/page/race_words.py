@@ -165,6 +165,21 @@ RACE: dict[str, tuple[str, str]] = {
     "scoreboard": ("Scoreboard", "记分板"),
     "row_tokens_per_second": ("Tokens per second", "词元/秒"),
     "row_speedup": ("Speed-up", "加速比"),
+    "row_plain_speedup": ("Speed-up over the plain loop", "相对普通循环的加速比"),
+    "plain_note": (
+        "Here exact numerics makes the autoregressive loop take {ratio} times as long as the plain "
+        "one, so the first speed-ups, over the plain loop, are the ones to quote.",
+        "在这台机器上，精确数值使自回归循环用时为普通循环的 {ratio} 倍，因此应引用第一行"
+        "（相对普通循环）的加速比。",
+    ),
+    "chosen_note": (
+        "Precision {precision}: the fastest here for a typical answer ({list}).",
+        "精度 {precision}：在这台机器上一个典型回答用时最短（{list}）。",
+    ),
+    "agreement_note": (
+        "It makes {share} of the first choices of the published weights.",
+        "它与已发布权重的首选词元 {share} 一致。",
+    ),
     "row_end_to_end_speedup": ("Speed-up, end to end", "端到端加速比"),
     "row_time_to_first_token": ("Time to first token", "首词元时间"),
     "row_total": ("End to end", "端到端时间"),

@@ -28,7 +28,8 @@ from ssd.models.packed import in_integers, packed
 from ssd.models.pairs import PAIRS, PairSpec
 from ssd.models.precision import Choice, candidates, fastest, known_agreement
 from ssd.models.probing import probed
-from ssd.models.timing import Stopwatch, cheapest, model_key, pass_costs
+from ssd.models.threads import use_threads
+from ssd.models.timing import Stopwatch, cheapest, exact_over_plain, model_key, pass_costs
 from ssd.models.traced import TracedTransformer, traced
 from ssd.models.transformer import Transformer
 from ssd.models.versions import versions
@@ -113,8 +114,7 @@ def load_pair(
     sentence.
     """
     device = choose_device(options.device)
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
+    use_threads(options.threads)
     spec, cache = PAIRS[options.pair], default_cache()
     folder = _target_folder(spec, options, cache, report)
     report(Progress("loading the model", 0))
@@ -155,6 +155,7 @@ def load_pair(
         | {
             "precision": precision if is_integer else str(dtype).removeprefix("torch."),
             "choice": None if choice is None else choice.to_json(),
+            "exact_over_plain": exact_over_plain(target, stopwatch),
         }
         | _measured(target, probe_result, pricing)
         | _worth(asset),

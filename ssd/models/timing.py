@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
-from ssd.cost import BRIEF, FULL, WIDTHS, Effort, PassCosts, has_drifted, measure
+from ssd.cost import BRIEF, FULL, WIDTHS, Effort, PassCosts, has_drifted, measure, one_pass
 from ssd.exact import Numerics
 from ssd.models import machine
 from ssd.models.download import Progress
@@ -18,6 +19,7 @@ from ssd.models.transformer import Transformer
 
 _NARROW = (1, 4)  # rows of a draft's pass that its form is chosen for
 _GLANCE = (1, 4, 16)  # widths that show whether pass times have drifted
+_PLAIN_ROUNDS, _WARM_UPS = 33, 2
 _FORMS, _TIMES = "choosing the draft's form", "measuring pass times"
 
 
@@ -87,6 +89,37 @@ def pass_costs(model: Transformer, stopwatch: Stopwatch) -> PassCosts:
         machine.forget(survey.cache, "cost", name)
         found = survey.remembered("cost", name, fresh, _are_costs)
     return PassCosts(tuple(found["widths"]), tuple(found["seconds"]))
+
+
+def exact_over_plain(target: Transformer, stopwatch: Stopwatch) -> float | None:
+    """How long a pass of one row takes in exact numerics, in units of one in plain (fast) numerics.
+
+    Both behind a context of 256 tokens, in turn, the median of their ratios. What the baseline of a
+    comparison pays for exactness: near 1 where a width of 1 is invariant. None in fast numerics.
+    """
+    if target.numerics.kind == "fast":
+        return None
+
+    def fresh() -> dict[str, Any]:
+        fast = target.with_numerics(Numerics("fast", target.numerics.widths))
+        exact_pass, plain_pass, ratios = one_pass(target), one_pass(fast), []
+        for _ in range(_PLAIN_ROUNDS):
+            exact_s, plain_s = (_seconds(run, stopwatch.clock) for run in (exact_pass, plain_pass))
+            ratios.append(exact_s / plain_s)
+        return {"ratio": median(ratios[_WARM_UPS:])}
+
+    name = model_key(target, "plain", target.numerics.widths)
+    found = machine.remembered(
+        stopwatch.survey.cache, "plain", name, fresh, lambda found: found["ratio"] > 0
+    )
+    ratio: float = found["ratio"]
+    return ratio
+
+
+def _seconds(run: Callable[[], object], clock: Callable[[], float]) -> float:
+    start = clock()
+    run()
+    return clock() - start
 
 
 def _are_costs(found: dict[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 // A row: the word's key, what is written of a method, and whether the most is set off.
 const ROWS = [
   ["tokens_per_second", (m) => number(m.tokens_per_second, 1), true],
+  ["plain_speedup", (m, more) => times(more.plain), false],
   ["speedup", (m, more) => speedup(m.speedup, more.repeats), false],
   ["end_to_end_speedup", (m) => times(m.end_to_end_speedup && m.end_to_end_speedup.median), false],
   ["time_to_first_token", (m) => seconds(m.time_to_first_token), false],
@@ -14,6 +15,7 @@ const ROWS = [
 ];
 // The glossary's names of the rows, where they are others.
 const TERMS = {
+  plain_speedup: "speedup",
   end_to_end_speedup: "end_to_end", time_to_first_token: "first_token", total: "end_to_end",
   tokens_per_step: "tokens_per_pass", stages: "round",
 };
@@ -49,13 +51,22 @@ function moreOf(shown, method) {
     each.method === shown.summary.reference && each.repeat === run.repeat && !each.error);
   const pairs = runs.filter((run) => base(run) && run.token_ids.length);
   const whole = total(shown.summary.methods[method] || {});
+  const plain = shown.summary.plain_loop;
   return {
+    plain: plain ? plain.speedup[method] : null,
     count: runs.length,
     total: whole === null || !runs.length ? null : whole / runs.length,
     repeats: pairs.map((run) =>
       (decode(base(run)) * run.token_ids.length) / (decode(run) * base(run).token_ids.length)),
     baseBytes: (shown.summary.methods[shown.summary.reference] || {}).bytes_per_token,
   };
+}
+
+// Why the precision is what it is, where nobody asked for one.
+function chosen({ precision, seconds, agreement }) {
+  const list = Object.entries(seconds).map(([name, value]) => name + " " + number(value, 2) + " s");
+  return say("chosen_note", { precision, list: list.join(", ") })
+    + (agreement ? " " + say("agreement_note", { share: percent(agreement) }) : "");
 }
 
 function makeBoard() {
@@ -109,7 +120,9 @@ function makeBoard() {
       cell.scope = "col";
       return cell;
     }));
-    const rows = ROWS.filter(([key]) => !isPartial(shown) || !key.includes("speedup"));
+    const rows = ROWS.filter(([key]) =>
+      key.includes("speedup") ? !isPartial(shown) && (key !== "plain_speedup" || summary.plain_loop)
+        : true);
     const lines = rows.map(([key, write, best]) => {
       const row = make("tr");
       const label = rowLabel(key);
@@ -125,7 +138,12 @@ function makeBoard() {
     const stages = make("tr");
     stages.append(rowLabel("stages"), ...found.map((m) => (m ? shares(m) : make("td", "", "–"))));
     const most = Math.max(...more.map((each) => each.repeats.length));
-    note.textContent = most > 1 ? say("repeats_note", { n: most }) : "";
+    const notes = most > 1 ? [say("repeats_note", { n: most })] : [];
+    if (summary.plain_loop) {
+      notes.unshift(say("plain_note", { ratio: number(summary.plain_loop.ratio, 2) }));
+    }
+    if (summary.choice) notes.push(chosen(summary.choice));
+    note.textContent = notes.join(" ");
     fill(table, fill(make("thead"), head), fill(make("tbody"), ...lines, stages));
   }
 
