@@ -91,6 +91,9 @@ def events(
     if method not in METHODS:
         raise ValueError(f"the method must be one of {', '.join(METHODS)}, got {method!r}")
     request.check_room(pair.target.context_length)
+    num_slots = len(request.prompt) + request.stop.max_new_tokens + MAX_NODES + 1
+    for model in (pair.target, pair.draft):
+        model.reserve(min(num_slots, model.context_length + MAX_NODES + 1))
     meter = Meter(pair.clock)
     rule = rejection if method == "speculative-rejection" else keyed
     target = CachedModel(pair.target, "target", meter)

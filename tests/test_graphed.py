@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from ssd.exact import Numerics
-from ssd.lanes import METHODS, Guessing
+from ssd.lanes import METHODS, Guessing, events
 from ssd.meter import Meter
 from ssd.model import CachedModel, Pass
 from ssd.models.families import transformer
 from ssd.models.graphed import Capture, CudaGraphs, GraphedTransformer, Replay
+from ssd.models.packed import packed
+from ssd.models.traced import traced
 from ssd.models.transformer import Transformer
 from ssd.request import Request
 from ssd.sampling import Sampling
@@ -213,3 +216,198 @@ def test_a_cuda_graph_gives_the_bits_of_the_eager_pass() -> None:
     graphed = GraphedTransformer(model, CudaGraphs(device))
     memos = [CachedModel(each, "target", Meter()) for each in (model, graphed)]
     grown(memos, random.Random(0), 20)
+
+
+def constant(run: Callable[[], None]) -> Replay:
+    """A planted fault: the replay leaves whatever the capture left, and computes nothing."""
+    run()
+    return lambda: None
+
+
+def stale(run: Callable[[], None]) -> Replay:
+    """A planted fault: the replay does once more what it did at capture, whatever it is given."""
+    tape = Tape()
+    with tape:
+        run()
+    kept = [value.clone() for value in _written(tape)]
+
+    def replay() -> None:
+        for value, old in zip(_written(tape), kept, strict=True):
+            value.copy_(old)
+
+    return replay
+
+
+def _written(tape: Tape) -> list[torch.Tensor]:
+    """The results that lie in memory of the pass's own: those of operations in place."""
+    names = ("copy_", "index_copy_")
+    return [
+        args[0] for func, args, _, _ in tape.operations if func.overloadpacket.__name__ in names
+    ]
+
+
+def one_bit_off(run: Callable[[], None]) -> Replay:
+    """A planted fault: the last operation of the replay is followed by a change of one bit."""
+    tape = Tape()
+    with tape:
+        run()
+
+    def replay() -> None:
+        tape.replay()
+        logits = _written(tape)[-1]
+        logits.view(torch.int16)[-1, -1] ^= 1
+
+    return replay
+
+
+def without_values(run: Callable[[], None]) -> Replay:
+    """A planted fault: the logits are right, but no keys and values are written."""
+
+    def replay() -> None:
+        with Writeless():
+            run()
+
+    return replay
+
+
+class Writeless(TorchDispatchMode):
+    """Undoes what is written into slots once the pass is over."""
+
+    def __enter__(self) -> Any:
+        self.slots: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        return super().__enter__()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket.__name__ == "index_copy_":
+            self.slots.setdefault(id(args[0]), (args[0], args[0].clone()))
+        return func(*args, **(kwargs or {}))
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        for slots, old in self.slots.values():
+            slots.copy_(old)
+
+
+@pytest.mark.parametrize("fault", [constant, stale, one_bit_off, without_values])
+def test_a_replay_that_is_not_the_pass_is_found_out_at_capture(fault: Capture) -> None:
+    """Though such replays agree with each other at every width, as the probe would ask."""
+    graphed = GraphedTransformer(plain(), fault)
+    with pytest.raises(RuntimeError, match="a captured pass of 16 rows differs"):
+        graphed.reserve(40)
+
+
+def test_checking_leaves_an_empty_room() -> None:
+    graphed = GraphedTransformer(plain(), recorded)
+    graphed.reserve(40)
+    assert graphed._room is not None and graphed._room.owner is None
+    assert not graphed._room.keys.any() and not graphed._room.values.any()
+
+
+def test_nothing_is_captured_within_a_round(tmp_path: Path, monkeypatch: Any) -> None:
+    """All widths, and a room for the whole answer, before the clock; again for a longer one."""
+    monkeypatch.setattr("ssd.models.graphed._LEAST_ROOM", 32)
+    pair, counts = tiny_pair(tmp_path), []
+    models = []
+    for model in (pair.target, pair.draft):
+        counting, count = counted(again)
+        models.append(GraphedTransformer(model, counting))
+        counts.append(count)
+    captured = replace(pair, target=models[0], draft=models[1])
+    for num_new, most in ((2, 2), (60, 4)):
+        request = Request(PROMPT, Sampling(), 5, Stop(num_new))
+        decoding = events(captured, "staged", request)
+        before = [count[0] for count in counts]
+        assert all(0 < number <= most for number in before)
+        list(decoding)
+        assert [count[0] for count in counts] == before
+
+
+class FakeCuda:
+    """`torch.cuda` without a GPU: which device is current, and on which one each thing is made."""
+
+    def __init__(self) -> None:
+        self.current = torch.device("cuda:0")
+        self.log: list[tuple[str, torch.device]] = []
+        self.default_capture_device = torch.device("cuda:0")
+
+    def note(self, what: str, device: torch.device | None = None) -> None:
+        self.log.append((what, device or self.current))
+
+    @contextmanager
+    def device(self, device: torch.device) -> Iterator[None]:
+        before, self.current = self.current, device
+        yield
+        self.current = before
+
+    def graph_pool_handle(self) -> str:
+        self.note("pool")
+        return "pool"
+
+    def Stream(self, device: torch.device) -> FakeStream:
+        self.note("stream", device)
+        return FakeStream(device)
+
+    def current_stream(self, device: torch.device) -> FakeStream:
+        return FakeStream(device)
+
+    @contextmanager
+    def stream(self, stream: FakeStream) -> Iterator[None]:
+        self.note("warm-up", stream.device)
+        yield
+
+    def CUDAGraph(self) -> FakeGraph:
+        return FakeGraph(self)
+
+    @contextmanager
+    def graph(
+        self, graph: FakeGraph, pool: str, stream: FakeStream | None = None
+    ) -> Iterator[None]:
+        self.note("capture", self.default_capture_device if stream is None else stream.device)
+        yield
+
+
+@dataclass(frozen=True)
+class FakeStream:
+    """A stream of a device."""
+
+    device: torch.device
+
+    def wait_stream(self, other: FakeStream) -> None:
+        assert other.device == self.device
+
+
+@dataclass(frozen=True)
+class FakeGraph:
+    """A graph, which notes where it is replayed."""
+
+    cuda: FakeCuda
+
+    def replay(self) -> None:
+        self.cuda.note("replay")
+
+
+def test_a_model_on_the_second_gpu_is_captured_and_replayed_there() -> None:
+    """Wherever the current device is; torch's own capture stream would be the first one's."""
+    cuda, second = FakeCuda(), torch.device("cuda:1")
+    runs: list[torch.device] = []
+    replay = CudaGraphs(second, cuda)(lambda: runs.append(cuda.current))
+    replay()
+    assert {what for what, _ in cuda.log} == {"pool", "stream", "warm-up", "capture", "replay"}
+    assert {device for _, device in cuda.log} == {second} == set(runs)
+    assert cuda.current == torch.device("cuda:0")
+
+
+@pytest.mark.parametrize("numerics", ["exact", "fast"])
+def test_a_trace_that_is_not_the_pass_is_not_used(monkeypatch: Any, numerics: str) -> None:
+    """A planted fault: a trace whose last bit is another."""
+    real = torch.jit.trace
+
+    def faulty(function: Any, inputs: Any, **options: Any) -> Any:
+        trace = real(function, inputs, **options)
+        return lambda *given: trace(*given) * (1 + 2**-7)
+
+    monkeypatch.setattr(torch.jit, "trace", faulty)
+    model = packed(plain()).with_numerics(Numerics(numerics, WIDTHS))  # type: ignore[arg-type]
+    quick = traced(model)
+    memos = [CachedModel(each, "target", Meter()) for each in (model, quick)]
+    grown(memos, random.Random(3), 4)

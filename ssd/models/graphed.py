@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,22 +32,35 @@ Capture = Callable[[Callable[[], None]], Replay]
 class CudaGraphs:
     """Captures CUDA graphs, which share one pool of memory: no two are replayed at once."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._pool = torch.cuda.graph_pool_handle()
+    def __init__(self, device: torch.device, cuda: Any = torch.cuda) -> None:
+        """`device`: the model's, which need not be the current one; `cuda`: as `torch.cuda`."""
+        self._device, self._cuda = device, cuda
+        with cuda.device(device):
+            self._pool = cuda.graph_pool_handle()
 
     def __call__(self, run: Callable[[], None]) -> Replay:
-        """The graph of `run`. Raises RuntimeError where the device does not take it."""
-        side = torch.cuda.Stream(self._device)
-        side.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(side):
-            for _ in range(_WARM_UPS):
+        """The graph of `run`. Raises RuntimeError where the device does not take it.
+
+        Torch's own stream for captures belongs to the device that captured first, so it is given
+        one of the model's device.
+        """
+        cuda = self._cuda
+        with cuda.device(self._device):
+            side = cuda.Stream(self._device)
+            side.wait_stream(cuda.current_stream(self._device))
+            with cuda.stream(side):
+                for _ in range(_WARM_UPS):
+                    run()
+            cuda.current_stream(self._device).wait_stream(side)
+            graph = cuda.CUDAGraph()
+            with cuda.graph(graph, pool=self._pool, stream=side):
                 run()
-        torch.cuda.current_stream(self._device).wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
-            run()
-        return graph.replay
+
+        def replay() -> None:
+            with cuda.device(self._device):
+                graph.replay()
+
+        return replay
 
 
 class Room:
@@ -67,6 +81,11 @@ class Room:
             whole = torch.zeros_like(self.keys[0], dtype=read_as)
             self._scratch = Scratch(whole, whole)
         self._owner: Callable[[], RoomCache | None] = lambda: None
+
+    def clear(self) -> None:
+        """Zeros in every slot."""
+        self.keys.zero_()
+        self.values.zero_()
 
     @property
     def owner(self) -> RoomCache | None:
@@ -154,15 +173,48 @@ class _Plan:
     def __init__(self, model: Transformer, room: Room, width: int, capture: Capture) -> None:
         self._model, self._room, self._width = model, room, width
         device = model.weights.embedding.device
-        # Before the first pass all rows are padded ones: capturing runs them, and may harm nothing.
         self._ints = torch.zeros(3, width, dtype=torch.int64, device=device)
-        self._ints[2] = room.size
         self._visible = torch.zeros(width, room.size + 1, dtype=torch.bool, device=device)
-        self._visible[:, room.size] = True
         embedding = model.weights.embedding
         blank = embedding.new_zeros(width, embedding.shape[1])
         self.logits = torch.empty_like(model.logits(blank))
+        self._load_example(0)
         self.replay = capture(self._run)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise RuntimeError where the replay does not do to the last bit what the pass does.
+
+        Two passes, so that a replay that does the same whatever it is given is found out. Leaves
+        the room, which no cache has yet, as it was: zeros.
+        """
+        for number in range(2):
+            self._load_example(number)
+            done = [self._done_by(each) for each in (self.replay, self._run)]
+            if not all(torch.equal(*pair) for pair in zip(*done, strict=True)):
+                raise RuntimeError(f"a captured pass of {self._width} rows differs from the pass")
+        self._room.clear()
+
+    def _done_by(self, run: Callable[[], object]) -> tuple[Tensor, ...]:
+        """The logits, keys and values that `run` leaves, in an empty room."""
+        self._room.clear()
+        self.logits.zero_()
+        run()
+        written = (each[:, :, : self._width] for each in (self._room.keys, self._room.values))
+        return self.logits.clone(), *(each.clone() for each in written)
+
+    def _load_example(self, number: int) -> None:
+        """A chain of some ids."""
+        rows = torch.arange(self._width)
+        self.load(
+            Pass(
+                tokens=(rows * 7 + number * 3 + 1) % self._model.vocab_size,
+                positions=rows % self._model.context_length,
+                prefix=0,
+                first=0,
+                mask=torch.ones(self._width, self._width, dtype=torch.bool).tril(),
+            )
+        )
 
     def load(self, rows: Pass) -> None:
         """Copy what a pass is about into the buffers; the rows behind its own see nothing of it."""
@@ -213,21 +265,24 @@ class GraphedTransformer(Transformer):
         count = len(rows.tokens)
         room = self._room_for(rows.first + count)
         cache.enter(room)
-        width = next(width for width in self.numerics.widths if width >= count)
-        if width not in self._plans:
-            self._plans[width] = _Plan(self, room, width, self._capture)
-        plan = self._plans[width]
+        plan = self._plans[next(width for width in self.numerics.widths if width >= count)]
         plan.load(rows)
         plan.replay()
         return plan.logits[count - num_logits : count].clone()
 
+    def reserve(self, num_slots: int) -> None:
+        """Capture whatever passes over so many slots need. Raises RuntimeError as `_Plan` does."""
+        with torch.inference_mode():
+            self._room_for(num_slots)
+
     def _room_for(self, num_slots: int) -> Room:
-        """The room, or a larger one where it is too small, for which all is captured anew."""
-        room = self._room
+        """The room, or a larger one where it is too small; then all widths are captured for it."""
+        room, widths = self._room, self.numerics.widths
         if room is None or room.size < num_slots:
-            size = max(num_slots, _LEAST_ROOM if room is None else 2 * room.size)
-            room = self._room = Room(self, size)
-            self._plans.clear()
+            least = max(_LEAST_ROOM, widths[-1]) if room is None else 2 * room.size
+            room = Room(self, max(num_slots, least))
+            plans = {width: _Plan(self, room, width, self._capture) for width in widths}
+            self._room, self._plans = room, plans
         return room
 
 
@@ -238,7 +293,7 @@ def graphed(model: Transformer) -> Transformer:
         return model
     captured = GraphedTransformer(model, CudaGraphs(device))
     try:
-        one_pass(captured)()
+        one_pass(captured.with_numerics(Numerics("exact", (1,))))()
     except RuntimeError:
         return model
     return captured

@@ -111,11 +111,13 @@ class _Head(_Held):
 
 
 def _traced(function: _Held, inputs: tuple[Tensor, ...]) -> Callable[..., Tensor]:
-    """The graph of `function`, which runs once for it."""
+    """The graph of `function`; `function` itself where the two differ in a bit on `inputs`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what a trace holds fixed, and of TorchScript's age
         trace: Callable[..., Tensor] = torch.jit.trace(function, inputs, check_trace=False)
-    return trace
+    # Copies: a pass's results lie in memory that the next one of its shape uses again.
+    given, wanted = trace(*inputs).clone(), function(*inputs).clone()
+    return trace if torch.equal(given, wanted) else function
 
 
 def _with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:

@@ -110,6 +110,9 @@ class Transformer:
         read_as = self.numerics.attention_dtype(embedding.dtype)
         return self.cache_type(shape, embedding.dtype, read_as, embedding.device)
 
+    def reserve(self, num_slots: int) -> None:
+        """Get ready for passes over so many slots, before a clock runs. Nothing to do here."""
+
     @torch.inference_mode()
     def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:
         """Logits of the last `num_logits` rows, `[num_logits, V]`; writes the rows' slots."""
