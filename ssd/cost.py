@@ -29,7 +29,7 @@ class Effort:
     """
 
     patience: int = 6
-    rounds: int = 40
+    rounds: int = 20
 
 
 FULL = Effort()

@@ -65,7 +65,7 @@ def test_nothing_to_compare_is_a_sentence() -> None:
 
 
 @pytest.mark.model
-def test_int4_stays_near_and_bf16_nearer(
+def test_int4_and_bf16_stay_near(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = {}
@@ -77,6 +77,6 @@ def test_int4_stays_near_and_bf16_nearer(
         assert exit_code("fidelity", out, "--json") == 0
         found[precision] = json.loads(capsys.readouterr().out)
     assert found["int4"]["tokens"] > 20
-    assert 0.7 < found["int4"]["agreement"] <= 1 and found["bf16"]["agreement"] > 0.9
+    assert all(0.9 < each["agreement"] <= 1 for each in found.values())
     for each in found.values():
         assert each["perplexity"] == pytest.approx(each["reference_perplexity"], rel=0.3)

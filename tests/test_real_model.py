@@ -37,7 +37,7 @@ GUESSING = Guessing(nodes=16, chain=4)
 @cache
 def pair(precision: str, numerics: str = "exact") -> LoadedPair:
     """The embedded pair; loaded once for all tests."""
-    return load_pair(Options(precision=precision, numerics=numerics))
+    return load_pair(Options(precision=precision, numerics=numerics), is_brief=True)
 
 
 def request(loaded: LoadedPair, text: str, sampling: Sampling, num_tokens: int) -> Request:

@@ -187,6 +187,9 @@ class Rounding:
         """The model's."""
         return self._model.new_cache()
 
+    def reserve(self, num_slots: int) -> None:
+        """Nothing to get ready."""
+
     def forward(self, rows: Pass, cache: KVCache, num_logits: int) -> Tensor:
         """The model's, with an error of up to `size` that depends on the place in the pass."""
         logits = self._model.forward(rows, cache, num_logits).float()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.error import URLError
@@ -88,28 +88,29 @@ class Visitor:
 @pytest.fixture
 def visitor(chromium: Browser, fake_url: str) -> Iterator[Visitor]:
     """A visitor of the page whose engine has no models; must leave without a fault."""
-    yield from _visit(chromium, fake_url, 1280)
+    yield from visit(chromium, fake_url, 1280)
 
 
 @pytest.fixture
 def phone(chromium: Browser, fake_url: str) -> Iterator[Visitor]:
     """The same, on a narrow screen."""
-    yield from _visit(chromium, fake_url, 390)
+    yield from visit(chromium, fake_url, 390)
 
 
 @pytest.fixture
 def tiny(chromium: Browser, fake_url: str) -> Iterator[Visitor]:
     """The same, on the narrowest screen."""
-    yield from _visit(chromium, fake_url, 320)
+    yield from visit(chromium, fake_url, 320)
 
 
 @pytest.fixture
 def real_visitor(chromium: Browser, real_url: str) -> Iterator[Visitor]:
     """A visitor of the page on the embedded pair."""
-    yield from _visit(chromium, real_url, 1280)
+    yield from visit(chromium, real_url, 1280)
 
 
-def _visit(browser: Browser, url: str, width: int) -> Iterator[Visitor]:
+def visit(browser: Browser, url: str, width: int) -> Iterator[Visitor]:
+    """A visitor of `url`; must leave without a fault."""
     context = browser.new_context(
         viewport={"width": width, "height": 850}, locale="en-US", reduced_motion="reduce"
     )
@@ -122,20 +123,22 @@ def _visit(browser: Browser, url: str, width: int) -> Iterator[Visitor]:
 @pytest.fixture(scope="session")
 def fake_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = ["-m", "tests.browser.fake_server"]
-    yield from _serve(command, tmp_path_factory.mktemp("fake"))
+    yield from serve(command, tmp_path_factory.mktemp("fake"))
 
 
 @pytest.fixture(scope="session")
 def real_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    yield from _serve(["app.py"], tmp_path_factory.mktemp("real"))
+    yield from serve(["app.py"], tmp_path_factory.mktemp("real"))
 
 
-def _serve(command: list[str], folder: Path) -> Iterator[str]:
+def serve(
+    command: list[str], folder: Path, environ: Mapping[str, str] = os.environ
+) -> Iterator[str]:
     """The address of a server started by this Python; it ends with the tests."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environ = {**os.environ, "GRADIO_SERVER_PORT": str(port), "GRADIO_TEMP_DIR": str(folder)}
+    environ = {**environ, "GRADIO_SERVER_PORT": str(port), "GRADIO_TEMP_DIR": str(folder)}
     log = folder / "log"
     with log.open("w") as out:
         server = subprocess.Popen(
