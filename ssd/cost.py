@@ -28,8 +28,8 @@ class Effort:
     `rounds`: the most there are; the first warms up and does not count.
     """
 
-    patience: int = 6
-    rounds: int = 20
+    patience: int = 4
+    rounds: int = 12
 
 
 FULL = Effort()
