@@ -31,6 +31,10 @@ from ssd.request import Request
 from ssd.tree import NO_PARENT, TokenTree
 from ssd.trust import DraftTrust, Expectation
 
+# Of a row's proposals the target is given those that are worth its row: what they cost there, on
+# average, in units of a row.
+_VERIFIED = 0.5
+
 
 @dataclass(frozen=True)
 class DraftPolicy:
@@ -216,13 +220,15 @@ class _Growth:
 
         A row gains what a first guess of the draft may bring where the N-gram has not spoken.
         """
-        trust = self._stage.trust
+        trust, size = self._stage.trust, len(priced.candidates)
+        row_s = pricing.target.at(size + 2) - pricing.target.at(size + 1)
+        verifying = _VERIFIED * priced.tokens_per_second * max(0.0, row_s)
         chances = self._unread_chances(priced.candidates)
         unread = sorted(chances, key=lambda path: -chances[path])
         gain = most = 0.0
         num_worth, waiting = 0, self._stage.num_pending
         for number, path in enumerate(unread, start=1):
-            gain += chances[path] * trust * self._expected_gain(path, pricing)
+            gain += chances[path] * max(0.0, trust * self._expected_gain(path, pricing) - verifying)
             net = gain - priced.tokens_per_second * pricing.draft.at(number + waiting)
             if net > most:
                 most, num_worth = net, number

@@ -65,9 +65,7 @@ def test_nothing_to_compare_is_a_sentence() -> None:
 
 
 @pytest.mark.model
-def test_int4_and_bf16_stay_near(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_int4_and_bf16_stay_near(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = {}
     for precision in ("int4", "bf16"):
         out = str(tmp_path / f"{precision}.jsonl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -27,6 +28,7 @@ class Int4Linear:
     scales: Tensor
     num_bytes: int
     sample: Tensor
+    rounds_inputs: ClassVar[bool] = True
 
     @classmethod
     def of(cls, linear: Linear) -> Int4Linear:

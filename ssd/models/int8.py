@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -120,6 +120,7 @@ class IntegerLinear:
     num_bytes: int
     sample: Tensor
     scales: Tensor
+    rounds_inputs: ClassVar[bool] = True
 
     @classmethod
     def of(cls, linear: Linear) -> IntegerLinear:
@@ -153,6 +154,7 @@ class RescoredLinear:
     rough: IntegerLinear
     weight: Tensor
     count: int
+    rounds_inputs: ClassVar[bool] = False
 
     @classmethod
     def of(cls, linear: Linear) -> RescoredLinear:
@@ -181,6 +183,7 @@ class Int8Linear:
 
     codes: Tensor
     scales: Tensor
+    rounds_inputs: ClassVar[bool] = True
 
     @classmethod
     def of(cls, linear: Linear) -> Int8Linear:
@@ -211,6 +214,7 @@ class DynamicLinear:
     num_bytes: int
     sample: Tensor
     is_reduced: bool
+    rounds_inputs: ClassVar[bool] = True
 
     @classmethod
     def of(cls, linear: Linear) -> DynamicLinear:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -22,6 +22,10 @@ class Product(Protocol):
     def num_bytes(self) -> int:
         """Bytes that one call reads."""
 
+    @property
+    def rounds_inputs(self) -> bool:
+        """Whether x is rounded to fewer than 18 bits first, whatever its dtype."""
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -29,6 +33,7 @@ class Linear:
 
     weight: Tensor
     bias: Tensor | None = None
+    rounds_inputs: ClassVar[bool] = False
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight, self.bias)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -59,6 +60,7 @@ class PackedLinear:
     num_bytes: int
     sample: Tensor
     product: Callable[..., Tensor]
+    rounds_inputs: ClassVar[bool] = False
 
     @classmethod
     def of(cls, linear: Linear) -> PackedLinear:
@@ -94,6 +96,11 @@ class ByRows:
     def num_bytes(self) -> int:
         """Bytes that a call of few rows reads."""
         return self.narrow.num_bytes
+
+    @property
+    def rounds_inputs(self) -> bool:
+        """Whether both ways do."""
+        return self.narrow.rounds_inputs and self.wide.rounds_inputs
 
 
 def packed_or_plain(linear: Linear) -> Product:

@@ -180,7 +180,16 @@ class Transformer:
             flat_queries=queries.flatten(1, 2),
             out=out,
             grouped_out=out[:num_rows].view(by_row).permute(1, 2, 0, 3),
+            is_coarse=self._is_coarse,
         )
+
+    @property
+    def _is_coarse(self) -> bool:
+        """Whether attention keeps 18 bits: where neither dtype nor reader rounds to fewer."""
+        is_exact = self.numerics.kind == "exact"
+        reader = self.weights.layers[0].output
+        is_wide = self.weights.embedding.dtype == torch.float32
+        return is_exact and is_wide and not reader.rounds_inputs
 
     def _bias(self, rows: Pass) -> Tensor | None:
         """0 where a row sees a slot, -inf elsewhere, `[G * T, S]`; None for a row of its own."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -49,6 +50,7 @@ class Watched:
 
     linear: Linear
     moments: Tensor
+    rounds_inputs: ClassVar[bool] = False
 
     @classmethod
     def of(cls, product: Product) -> Watched:
