@@ -31,8 +31,9 @@ from ssd.request import Request
 from ssd.tree import NO_PARENT, TokenTree
 from ssd.trust import DraftTrust, Expectation
 
-# Of a row's proposals the target is given those that are worth its row: what they cost there, on
-# average, in units of a row.
+# What verifying a further proposal costs beside the N-gram's, in units of a row of the target: not
+# every row that is read leads to one. On twelve prompts of no suite, priced as with AVX2, staged
+# gained 1 % by it; a chain gained nothing and pays nothing.
 _VERIFIED = 0.5
 
 
@@ -222,7 +223,8 @@ class _Growth:
         """
         trust, size = self._stage.trust, len(priced.candidates)
         row_s = pricing.target.at(size + 2) - pricing.target.at(size + 1)
-        verifying = _VERIFIED * priced.tokens_per_second * max(0.0, row_s)
+        share = _VERIFIED if self._stage.policy.is_merged else 0.0
+        verifying = share * priced.tokens_per_second * max(0.0, row_s)
         chances = self._unread_chances(priced.candidates)
         unread = sorted(chances, key=lambda path: -chances[path])
         gain = most = 0.0
