@@ -126,8 +126,11 @@ def fake_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield from serve(command, tmp_path_factory.mktemp("fake"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def real_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page on the embedded pair. It ends with the module's tests: idle, it goes on measuring
+    the machine, which slows whatever computes beside it.
+    """
     yield from serve(["app.py"], tmp_path_factory.mktemp("real"))
 
 
