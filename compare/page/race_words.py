@@ -12,6 +12,10 @@ _STAGES = {
     "converting": ("converting the weights, once", "转换权重（仅一次）"),
     "waiting for another process": ("waiting for another process", "等待另一个进程"),
     "loading the model": ("reading the model", "读取模型"),
+    "choosing the precision": (
+        "choosing the fastest precision here, once a machine",
+        "选择本机最快的精度（每台机器一次）",
+    ),
     "probing the kernels": (
         "checking at which pass widths equal rows give equal bits here, once a machine",
         "检查在哪些前向宽度下相同的行得到相同的比特（每台机器一次）",
